@@ -227,6 +227,14 @@ pub const FACT_ID_BEGINNING_MIN: usize = 8;
 pub const REPORT_COHORT_DAYS_MAX: i64 = 31;
 /// Inference calls of the cohort of a report.
 pub const REPORT_CALLS_MAX: u64 = 50_000;
+/// Calls and groups of receipts of the cohort of a spend report that does not say what they became.
+pub const SPEND_ITEMS_MAX: u64 = 1_000_000;
+/// Usage receipts of the cohort of a spend report.
+pub const SPEND_RECEIPTS_MAX: usize = 1_000_000;
+/// Rows of a spend report.
+pub const SPEND_ROWS_MAX: u64 = 1_000;
+/// Rows of a spend report whose request does not say how many.
+pub const SPEND_ROWS_DEFAULT: u64 = 100;
 /// Facts of each other kind that relate to the cohort of a report.
 pub const REPORT_FACTS_MAX: usize = 50_000;
 /// Distinct ids of calls that the decisions of a report may name.
@@ -237,6 +245,14 @@ pub const REPORT_ANSWER_BYTES_MAX: u64 = 256 * 1024 * 1024;
 pub const REPORT_CALL_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes of the reply of a report.
 pub const REPORT_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Models with a price of one price table. A file with more is 413.
+pub const PRICE_MODELS_MAX: usize = 50_000;
+/// Price tables that are kept. No further one can be loaded.
+pub const PRICE_TABLES_MAX: u64 = 1_000;
+/// Price tables of the answer to `GET /v1/prices`, the newest ones.
+pub const PRICE_TABLES_SHOWN_MAX: u64 = 100;
+/// UTF-8 bytes of the name of a price table.
+pub const PRICE_TABLE_NAME_BYTES_MAX: usize = 256;
 
 /// The minimum number of characters of a configured secret.
 pub const SECRET_CHARACTERS_MIN: usize = 24;

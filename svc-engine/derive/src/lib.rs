@@ -21,6 +21,7 @@ pub mod model_report;
 pub mod observed;
 pub mod place;
 pub mod policy;
+pub mod price;
 pub mod pull_requests;
 pub mod rank;
 pub mod repository;

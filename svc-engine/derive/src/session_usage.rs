@@ -100,7 +100,7 @@ fn of_call(event: &TimelineEvent, identities: &CallIdentities) -> Usage {
     }
 }
 
-pub(crate) fn of_receipt(receipt: &UsageReceipt) -> Usage {
+fn of_receipt(receipt: &UsageReceipt) -> Usage {
     Usage {
         at: Some(receipt.occurred_at),
         model: receipt.model.clone(),

@@ -82,35 +82,45 @@ pub fn join(calls: &[Usage], receipts: &[Usage]) -> Vec<Option<(usize, JoinBasis
             Some((*call?, JoinBasis::Ids))
         })
         .collect();
-    join_by_counts(calls, receipts, &mut joined);
-    joined
-}
-
-fn join_by_counts(calls: &[Usage], receipts: &[Usage], joined: &mut [Option<(usize, JoinBasis)>]) {
     let mut is_taken = vec![false; calls.len()];
     for (call, _) in joined.iter().flatten() {
         is_taken[*call] = true;
     }
+    let alone = |number: &usize| joined[*number].is_none();
+    let receipts_left: Vec<usize> = (0..receipts.len()).filter(alone).collect();
+    let calls_left: Vec<usize> = (0..calls.len()).filter(|call| !is_taken[*call]).collect();
+    let of = |all: &[Usage], numbers: &[usize]| -> Vec<Usage> {
+        numbers.iter().map(|number| all[*number].clone()).collect()
+    };
+    let by_counts = join_by_counts(&of(calls, &calls_left), &of(receipts, &receipts_left));
+    for (receipt, call) in receipts_left.into_iter().zip(by_counts) {
+        joined[receipt] = call.map(|call| (calls_left[call], JoinBasis::Counts));
+    }
+    joined
+}
+
+/// Returns for each receipt the call with the same counts, of those that no id joins. All are of one
+/// Session.
+pub(crate) fn join_by_counts(calls: &[Usage], receipts: &[Usage]) -> Vec<Option<usize>> {
     let mut alike: HashMap<_, Vec<usize>> = HashMap::new();
     for place in in_order(calls) {
-        if let Some(key) = comparable(&calls[place]).filter(|_| !is_taken[place]) {
+        if let Some(key) = comparable(&calls[place]) {
             alike.entry(key).or_default().push(place);
         }
     }
+    let mut joined = vec![None; receipts.len()];
     for place in in_order(receipts) {
         let receipt = &receipts[place];
-        if joined[place].is_some() {
-            continue;
-        }
         let Some(candidates) = comparable(receipt).and_then(|key| alike.get_mut(&key)) else {
             continue;
         };
         let fits =
             |call: &usize| calls[*call].is_near(receipt) && !calls[*call].contradicts(receipt);
         if let Some(found) = candidates.iter().position(fits) {
-            joined[place] = Some((candidates.remove(found), JoinBasis::Counts));
+            joined[place] = Some(candidates.remove(found));
         }
     }
+    joined
 }
 
 /// Returns the places of calls or receipts in the order of their times.

@@ -7,8 +7,6 @@ use svc_model::usage::TokenCounts;
 const TIER_BYTES_MAX: usize = 64;
 /// The decimal places between a USD and a micro-USD.
 const MICRO: i64 = 6;
-/// The most digits of an amount.
-const DIGITS_MAX: usize = 19;
 
 /// Tokens as a sender reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,46 +76,7 @@ impl ReportedTokens {
 /// Returns a price in USD as micro-USD: exact, then rounded half up. `None` if it is negative, not
 /// finite or too large.
 pub fn micro_usd(usd: &Number) -> Option<i64> {
-    let (digits, exponent) = decimal(usd.as_str())?;
-    if digits.is_empty() {
-        return Some(0);
-    }
-    let shift = exponent.checked_add(MICRO)?;
-    if shift >= 0 {
-        let zeros = usize::try_from(shift).ok()?;
-        // More digits are too large a number, and might be too many to write down.
-        let is_short = zeros <= DIGITS_MAX;
-        return is_short.then(|| digits + &"0".repeat(zeros))?.parse().ok();
-    }
-    let dropped = usize::try_from(-shift).ok()?;
-    let (whole, rest) = digits.split_at(digits.len().saturating_sub(dropped));
-    let is_half = dropped <= digits.len() && rest.starts_with(|first: char| first >= '5');
-    let whole: i64 = if whole.is_empty() {
-        0
-    } else {
-        whole.parse().ok()?
-    };
-    whole.checked_add(i64::from(is_half))
-}
-
-/// Returns the digits of a number that is not negative, without leading zeros, and the power of ten
-/// that they are multiplied with.
-fn decimal(spelling: &str) -> Option<(String, i64)> {
-    let (mantissa, exponent) = match spelling.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
-        None => (spelling, 0),
-    };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = format!("{}{fraction}", whole.strip_prefix('-').unwrap_or(whole));
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) || digits.is_empty() {
-        return None;
-    }
-    let digits = digits.trim_start_matches('0').to_owned();
-    if whole.starts_with('-') && !digits.is_empty() {
-        return None;
-    }
-    let places = i64::try_from(fraction.len()).ok()?;
-    Some((digits, exponent.checked_sub(places)?))
+    usd.scaled(MICRO)
 }
 
 /// Returns a service tier in lower case. The usual tier is none, whatever the sender calls it.

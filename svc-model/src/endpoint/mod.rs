@@ -383,7 +383,7 @@ endpoints! {
         CiOutcomeQuery, CiRunsQuery, CiFailuresQuery, SessionsQuery, GrantSessions, SessionQuery,
         CommitQuery,
     }
-    reports { ModelOutcomesReport, AcceptedWorkLifecycleReport }
+    reports { ModelOutcomesReport, AcceptedWorkLifecycleReport, CohortSpendReport }
     context {
         ContextRetrieval, Discovery, Selected, GrantInventory, GrantManifest, GrantRead,
     }

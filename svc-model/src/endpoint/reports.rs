@@ -2,6 +2,7 @@ use super::{Access, Explanation, Faults};
 use crate::limit;
 use crate::problem::{Problem, QueryFault, ReportBound};
 use crate::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest};
+use crate::spend::{SpendReport, SpendRequest};
 
 const TOO_LARGE: Explanation = Explanation {
     description: "The cohort, the facts related to it, or the reply is too large for a report. There is \
@@ -32,6 +33,16 @@ endpoint! {
     AcceptedWorkLifecycleReport: GET "/v1/reports/accepted-work-lifecycle" as "acceptedWorkLifecycle" for Access::Operator,
     ReportRequest => AcceptedWorkLifecycle,
     "Report what became of accepted work, from the call to the merge." {
+        const REPLY_BYTES_MAX: usize = limit::REPORT_REPLY_BYTES_MAX;
+        const CONFLICT: Option<Explanation> = Some(TOO_LARGE);
+        const FAULTS: Faults = COHORT;
+    }
+}
+
+endpoint! {
+    CohortSpendReport: GET "/v1/reports/spend" as "spendReport" for Access::Operator,
+    SpendRequest => SpendReport,
+    "Report what the calls of a cohort cost at list price, and what the spend became." {
         const REPLY_BYTES_MAX: usize = limit::REPORT_REPLY_BYTES_MAX;
         const CONFLICT: Option<Explanation> = Some(TOO_LARGE);
         const FAULTS: Faults = COHORT;

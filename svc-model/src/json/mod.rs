@@ -36,6 +36,7 @@
 mod bridge;
 mod compact;
 mod de;
+mod decimal;
 mod encoding;
 mod error;
 mod escape;

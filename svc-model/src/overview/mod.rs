@@ -188,7 +188,8 @@ pub enum Attention {
         /// The number of calls.
         calls: u64,
     },
-    /// Calls were observed near the commits of a repository, and no note names a Session any more.
+    /// Calls were observed near at least three commits of a repository, and no note of any of them
+    /// names a Session.
     NotesAbsent {
         /// A name of the repository.
         repo: String,
@@ -196,8 +197,6 @@ pub enum Attention {
         repository_identity: Option<LifetimeIdentity>,
         /// The commits of the window that an agent could have made.
         commits: u64,
-        /// When a Session was last observed at a commit of the repository; null if never.
-        last_observed_at: Option<Instant>,
     },
     /// A repository was pushed to less recently than is usual for it.
     PushesAbsent {

@@ -20,6 +20,9 @@ pub(crate) struct Truth(bool);
 /// `true`, for parameters that ask for more.
 pub(crate) const TRUE: Truth = Truth(true);
 
+/// `false`, for parameters that ask for less.
+pub(crate) const FALSE: Truth = Truth(false);
+
 /// Declares a parameter that asks for more by the value `true`.
 pub(crate) const fn asks(name: &'static str, description: &'static str) -> Declared<Truth> {
     Declared::optional(name, description).or(DefaultValue::Truth(false))

@@ -26,7 +26,8 @@ pub struct ReportScope {
     /// The boundary: only facts that the service received at or before this moment count. Not
     /// before the end of the cohort.
     pub as_of: Instant,
-    /// The maximum number of calls in a cohort: 50,000. A report over a larger cohort is refused.
+    /// The maximum number of calls in a cohort: 50,000, or 1,000,000 for a spend report that does not
+    /// say what the calls became. A report over a larger cohort is refused.
     pub max_inference_calls: u64,
 }
 
@@ -75,15 +76,15 @@ pub struct ReportRequest {
 }
 
 impl ReportRequest {
-    const COHORT_START: Declared<Instant> = Declared::required(
+    pub(crate) const COHORT_START: Declared<Instant> = Declared::required(
         "cohort_start",
         "The start of the cohort. A call belongs to it by its observation time.",
     );
-    const COHORT_END: Declared<Instant> = Declared::required(
+    pub(crate) const COHORT_END: Declared<Instant> = Declared::required(
         "cohort_end",
         "The end of the cohort, not included; at most 31 days after its start.",
     );
-    const AS_OF: Declared<Instant> = Declared::required(
+    pub(crate) const AS_OF: Declared<Instant> = Declared::required(
         "as_of",
         "Count only facts received at or before this moment; not before the end of the cohort.",
     );

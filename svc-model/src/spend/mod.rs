@@ -2,12 +2,14 @@
 
 mod price;
 mod report;
+mod request;
 
 pub use price::{PriceFormat, PriceTableName, UnpricedReason};
 pub use report::{
-    JoinedReceipts, OtherSpendRows, OutcomeSpend, Spend, SpendBasis, SpendBy, SpendCi, SpendFigure,
-    SpendKey, SpendOutcomes, SpendReport, SpendRow, SpendRowWithoutKey,
+    CohortSpend, JoinedReceipts, OtherSpendRows, OutcomeSpend, SpendBasis, SpendBy, SpendCi,
+    SpendFigure, SpendKey, SpendOutcomes, SpendReport, SpendRow, SpendRowWithoutKey,
 };
+pub use request::{SpendRequest, SpendRowLimit};
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;

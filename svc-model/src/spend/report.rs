@@ -265,7 +265,7 @@ pub struct JoinedReceipts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
-pub struct SpendReport {
+pub struct CohortSpend {
     /// Always `list_price`: the figures are nobody's bill.
     pub basis: Open<SpendBasis>,
     /// What the rows stand for.
@@ -305,11 +305,11 @@ pub struct SpendReport {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
-pub struct Spend {
+pub struct SpendReport {
     /// The version of this message: always 1.
     pub schema_version: Version1,
     /// The calls that the report covers, and its boundary.
     pub scope: ReportScope,
     /// The report.
-    pub report: SpendReport,
+    pub report: CohortSpend,
 }

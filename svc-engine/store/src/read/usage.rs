@@ -1,9 +1,10 @@
-//! The usage receipts of a Session.
+//! What calls used, and the usage receipts: of a Session, and in a range of time.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::ops::Range;
 
 use svc_engine_fact::{CallKey, CallKeyKind, UsageReceipt};
-use svc_model::id::{FactId, SessionId};
+use svc_model::id::{FactId, SessionId, UserId};
 use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
 use svc_model::usage::{CallSource, CallUsage};
@@ -13,19 +14,41 @@ use crate::pack::call_key::{KeyHash, StoredKey};
 use crate::pack::column::{self, Columns};
 use crate::sql::connection::Lookup;
 use crate::sql::error::StoreError;
-use crate::sql::value::Value;
+use crate::sql::value::{Row, Value};
 use crate::table::record::Record as _;
 use crate::table::sessions;
 use crate::table::sessions::calls_of_session;
 
-const CALL_USAGE: &str = concat!(
-    "SELECT f.inference_call_id, f.response_id, f.request_id, f.observed_at_us, f.model,
-        f.input_tokens, f.output_tokens, f.capture_source, f.cost_usd_micros,
-        f.cache_read_tokens, f.cache_write_tokens, f.cache_write_5m_tokens,
-        f.cache_write_1h_tokens, f.reasoning_tokens, f.tier
-    FROM visible_inference_calls f WHERE ",
-    calls_of_session!("$1", "$2")
+/// Selects what visible calls used.
+macro_rules! call_usage {
+    ($($condition:expr),+) => {
+        concat!(
+            "SELECT f.inference_call_id, f.response_id, f.request_id, f.session_id, f.user_id,
+            f.agent, f.observed_at_us, f.captured_at_us, f.model_provider, f.model,
+            f.input_tokens, f.output_tokens, f.capture_source, f.cost_usd_micros,
+            f.cache_read_tokens, f.cache_write_tokens, f.cache_write_5m_tokens,
+            f.cache_write_1h_tokens, f.reasoning_tokens, f.tier
+            FROM visible_inference_calls f WHERE ",
+            $($condition),+
+        )
+    };
+}
+
+const CALL_USAGE: &str = call_usage!(calls_of_session!("$1", "$2"));
+
+/// The organization is an expression, so that the index on this expression is used.
+const CALL_USAGE_OBSERVED: &str = call_usage!(
+    "f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
+    AND f.captured_at_us + 0 <= $4 ORDER BY f.observed_at_us"
 );
+
+/// Restricts the selected receipts to a range of time.
+const REPORTED: &str = " AND f.org_id || '' = $1 AND f.occurred_at_us >= $2
+    AND f.occurred_at_us < $3 AND f.captured_at_us + 0 <= $4 ORDER BY f.occurred_at_us";
+
+/// Restricts the selected receipts to those of Sessions outside a range of time.
+const OF_SESSIONS_BEYOND: &str = " AND f.org_id = $1 AND f.captured_at_us + 0 <= $2
+    AND (f.occurred_at_us < $3 OR f.occurred_at_us >= $4) AND f.session_id";
 
 const OF_KEYS: Lookup<'_> = Lookup {
     select: "SELECT key, inference_call_id FROM call_keys WHERE key",
@@ -33,7 +56,8 @@ const OF_KEYS: Lookup<'_> = Lookup {
 };
 
 const VISIBLE: Lookup<'_> = Lookup {
-    select: "SELECT f.inference_call_id FROM visible_inference_calls f WHERE f.inference_call_id",
+    select: "SELECT f.inference_call_id, f.captured_at_us FROM visible_inference_calls f
+        WHERE f.inference_call_id",
     then: "",
 };
 
@@ -50,8 +74,18 @@ pub struct CallUsageRow {
     pub inference_call_id: FactId,
     /// The provider's ids that it was stored with.
     pub keys: Vec<CallKey>,
+    /// The Session.
+    pub session_id: SessionId,
+    /// The user.
+    pub user_id: Option<UserId>,
+    /// The agent or program that made it, if its source says so.
+    pub agent: Option<String>,
     /// When it was observed.
     pub observed_at: Instant,
+    /// When it was captured.
+    pub captured_at: Instant,
+    /// The provider of the model.
+    pub model_provider: Option<String>,
     /// The model.
     pub model: Option<String>,
     /// All input tokens.
@@ -62,6 +96,33 @@ pub struct CallUsageRow {
     pub usage: CallUsage,
     /// Whether it was stored before its usage was read.
     pub is_earlier: bool,
+}
+
+impl CallUsageRow {
+    /// Reads the columns of `call_usage!`.
+    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        let kinds = [(1, CallKeyKind::Response), (2, CallKeyKind::Request)];
+        let mut keys = Vec::new();
+        for (place, kind) in kinds {
+            keys.extend(row.optional_text(place)?.map(|id| CallKey::new(kind, id)));
+        }
+        let mut columns = Columns::of(row, "inference_calls", &[]).behind(3);
+        Ok(Self {
+            inference_call_id: row.fact_id(0)?,
+            keys,
+            session_id: columns.next()?,
+            user_id: columns.next()?,
+            agent: columns.next()?,
+            observed_at: columns.next()?,
+            captured_at: columns.next()?,
+            model_provider: columns.next()?,
+            model: columns.next()?,
+            input_tokens: columns.next()?,
+            output_tokens: columns.next()?,
+            is_earlier: columns.next::<Option<CallSource>>()?.is_none(),
+            usage: columns.next()?,
+        })
+    }
 }
 
 impl Snapshot<'_> {
@@ -83,24 +144,86 @@ impl Snapshot<'_> {
         session_id: &SessionId,
     ) -> Result<Vec<CallUsageRow>, StoreError> {
         let keys = [self.org_id.as_str().into(), session_id.as_str().into()];
-        self.connection()?.all(CALL_USAGE, &keys, |row| {
-            let kinds = [(1, CallKeyKind::Response), (2, CallKeyKind::Request)];
-            let mut keys = Vec::new();
-            for (place, kind) in kinds {
-                keys.extend(row.optional_text(place)?.map(|id| CallKey::new(kind, id)));
-            }
-            let mut columns = Columns::of(row, "inference_calls", &[]).behind(3);
-            Ok(CallUsageRow {
-                inference_call_id: row.fact_id(0)?,
-                keys,
-                observed_at: columns.next()?,
-                model: columns.next()?,
-                input_tokens: columns.next()?,
-                output_tokens: columns.next()?,
-                is_earlier: columns.next::<Option<CallSource>>()?.is_none(),
-                usage: columns.next()?,
-            })
+        self.connection()?
+            .all(CALL_USAGE, &keys, CallUsageRow::read)
+    }
+
+    /// Passes on what the visible calls used that were observed in a range and received by a
+    /// boundary, in order of observation.
+    pub fn call_usage_observed(
+        &mut self,
+        observed: Range<Instant>,
+        boundary: Instant,
+        mut each: impl FnMut(CallUsageRow) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let keys = [
+            self.org_id.as_str().into(),
+            observed.start.into(),
+            observed.end.into(),
+            boundary.into(),
+        ];
+        self.connection()?.each(CALL_USAGE_OBSERVED, &keys, |row| {
+            each(CallUsageRow::read(row)?)
         })
+    }
+
+    /// Passes on the visible usage receipts of calls in a range that were received by a boundary, in
+    /// the order of their times.
+    pub fn usage_reported(
+        &mut self,
+        occurred: Range<Instant>,
+        boundary: Instant,
+        mut each: impl FnMut(UsageReceipt) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let keys = [
+            self.org_id.as_str().into(),
+            occurred.start.into(),
+            occurred.end.into(),
+            boundary.into(),
+        ];
+        let table = UsageReceipt::TABLE;
+        let text = format!("{}{REPORTED}", table.select);
+        self.connection()?.each(&text, &keys, |row| {
+            each(UsageReceipt::read(&mut Columns::of(
+                row,
+                table.name,
+                table.members,
+            ))?)
+        })
+    }
+
+    /// Passes on the visible usage receipts of Sessions outside a range of time that were received by
+    /// a boundary, in any order.
+    pub fn usage_of_sessions_beyond(
+        &mut self,
+        sessions: &[SessionId],
+        occurred: Range<Instant>,
+        boundary: Instant,
+        mut each: impl FnMut(UsageReceipt) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let shared = [
+            self.org_id.as_str().into(),
+            boundary.into(),
+            occurred.start.into(),
+            occurred.end.into(),
+        ];
+        let keys: Vec<Value<'_>> = sessions
+            .iter()
+            .map(|session| session.as_str().into())
+            .collect();
+        let table = UsageReceipt::TABLE;
+        let lookup = Lookup {
+            select: &format!("{}{OF_SESSIONS_BEYOND}", table.select),
+            then: "",
+        };
+        self.connection()?
+            .lookup_many(&lookup, &shared, &keys, |row| {
+                each(UsageReceipt::read(&mut Columns::of(
+                    row,
+                    table.name,
+                    table.members,
+                ))?)
+            })
     }
 
     /// Returns the calls that have these keys, whether they are visible or not.
@@ -126,15 +249,16 @@ impl Snapshot<'_> {
         Ok(calls)
     }
 
-    /// Returns which of these calls are visible.
+    /// Returns which of these calls are visible, and when they were captured.
     pub fn visible_calls(
         &mut self,
         calls: impl IntoIterator<Item = FactId>,
-    ) -> Result<HashSet<FactId>, StoreError> {
+    ) -> Result<HashMap<FactId, Instant>, StoreError> {
         let ids: Vec<Value<'_>> = calls.into_iter().map(Value::from).collect();
-        let mut visible = HashSet::new();
+        let mut visible = HashMap::new();
         self.connection()?.lookup(&VISIBLE, &[], &ids, |row| {
-            visible.insert(row.fact_id(0)?);
+            let mut columns = Columns::of(row, "inference_calls", &["id", "captured_at_us"]);
+            visible.insert(columns.next()?, columns.next()?);
             Ok(())
         })?;
         Ok(visible)
