@@ -34,6 +34,7 @@ pub mod note;
 pub mod open;
 #[cfg(feature = "schema")]
 pub mod openapi;
+pub mod overview;
 mod parameter;
 pub mod problem;
 pub mod quarantine;

@@ -187,6 +187,12 @@ pub const CI_DELIVERY_MAX: u64 = 500;
 pub const SESSION_PAGE_MAX: u64 = 100;
 /// The default number of Sessions on a page of `GET /v1/sessions`.
 pub const SESSION_PAGE_DEFAULT: u64 = 50;
+/// Sessions of one overview.
+pub const OVERVIEW_SESSIONS_MAX: u64 = 1_000;
+/// The default number of Sessions of an overview.
+pub const OVERVIEW_SESSIONS_DEFAULT: u64 = 20;
+/// Rows of each kind that an overview says need a look.
+pub const OVERVIEW_ATTENTION_MAX: usize = 100;
 /// Sessions that are examined for one page of `GET /v1/sessions`, matching or not.
 pub const SESSION_PAGE_ROWS_MAX: u64 = 1_000;
 /// Visible calls of a Session that `GET /v1/sessions` counts; a Session with more shows this

@@ -5,6 +5,7 @@
 
 pub mod attribution;
 pub mod attribution_share;
+pub mod call_outcome;
 pub mod call_pairs;
 pub mod ci;
 pub mod cohort;
@@ -21,6 +22,7 @@ pub mod observed;
 pub mod place;
 pub mod policy;
 pub mod price;
+pub mod pull_requests;
 pub mod rank;
 pub mod repository;
 pub mod retention_report;

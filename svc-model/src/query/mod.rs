@@ -28,10 +28,18 @@ pub use constant::{Found, Unknown};
 pub use failures::{CiFailures, CiFailuresRequest};
 pub use link::CommitLink;
 pub use page::{CiCursor, PageLimit, SessionCursor, SessionPageLimit};
+<<<<<<< HEAD
+pub(crate) use page::{from_one, row_limit};
+pub(crate) use parameter::{PositiveNumber, TRUE, Truth, as_of, asks};
+=======
 pub(crate) use page::{from_one, list_limit};
 pub(crate) use parameter::{FALSE, PositiveNumber, TRUE, Truth, asks};
+>>>>>>> spend
 pub use runs::{CiDelivery, CiRun, CiRuns, CiRunsRequest, DeliveredCommit, RunName, RunUrl};
 pub use selector::{LifetimeIdentity, RepositorySelector};
+pub(crate) use selector::{
+    REPO, REPOSITORY_HOST, REPOSITORY_ID, REPOSITORY_PROVIDER, SelectorParameters,
+};
 pub use session::{
     AttributedCommit, ContinuedSession, DossierCiOutcome, DossierPush, EventCount, EventCoverage,
     Gap, PushMatch, RetryTool, SessionAnswer, SessionDossier, SessionDossierRequest, SessionUsage,

@@ -29,7 +29,7 @@ pub(crate) const fn asks(name: &'static str, description: &'static str) -> Decla
 }
 
 /// Declares the parameter for the boundary of a query.
-pub(super) const fn as_of(description: &'static str) -> Declared<Instant> {
+pub(crate) const fn as_of(description: &'static str) -> Declared<Instant> {
     Declared::optional("as_of", description)
 }
 

@@ -45,7 +45,7 @@ impl RepositorySelector {
     }
 
     /// Adds the parameters of the selector.
-    pub(super) fn write(&self, mut outgoing: Outgoing) -> Outgoing {
+    pub(crate) fn write(&self, mut outgoing: Outgoing) -> Outgoing {
         outgoing = REPO.write_any(outgoing, self.repo.as_ref());
         if let Some(identity) = &self.identity {
             outgoing = REPOSITORY_PROVIDER.write(outgoing, &identity.repository_provider);
@@ -56,17 +56,17 @@ impl RepositorySelector {
     }
 }
 
-pub(super) const REPO: Declared<RepositoryName> =
+pub(crate) const REPO: Declared<RepositoryName> =
     Declared::optional("repo", "The name of the repository: owner/name.");
-pub(super) const REPOSITORY_PROVIDER: Declared<RepositoryProvider> = Declared::optional(
+pub(crate) const REPOSITORY_PROVIDER: Declared<RepositoryProvider> = Declared::optional(
     "repository_provider",
     "The kind of forge, `github`; the three components of an identity are given together.",
 );
-pub(super) const REPOSITORY_HOST: Declared<RepositoryHost> = Declared::optional(
+pub(crate) const REPOSITORY_HOST: Declared<RepositoryHost> = Declared::optional(
     "repository_host",
     "The host of the forge; given with the two other components of an identity or not at all.",
 );
-pub(super) const REPOSITORY_ID: Declared<RepositoryId> = Declared::optional(
+pub(crate) const REPOSITORY_ID: Declared<RepositoryId> = Declared::optional(
     "repository_id",
     "The forge's id of the repository: decimal text; given with the two other components of an \
      identity or not at all.",
@@ -74,7 +74,7 @@ pub(super) const REPOSITORY_ID: Declared<RepositoryId> = Declared::optional(
 
 /// The four parameters of a selector. Each is valid, but the identity may be incomplete.
 #[derive(Debug)]
-pub(super) struct SelectorParameters {
+pub(crate) struct SelectorParameters {
     repo: Option<RepositoryName>,
     provider: Option<RepositoryProvider>,
     host: Option<RepositoryHost>,
@@ -82,7 +82,7 @@ pub(super) struct SelectorParameters {
 }
 
 impl SelectorParameters {
-    pub(super) fn read(incoming: &Incoming<'_>, violations: &mut Violations) -> Self {
+    pub(crate) fn read(incoming: &Incoming<'_>, violations: &mut Violations) -> Self {
         Self {
             repo: REPO.read(incoming, violations),
             provider: REPOSITORY_PROVIDER.read(incoming, violations),
@@ -93,7 +93,7 @@ impl SelectorParameters {
 
     /// Returns the selector. The three components of an identity must be given together or not at
     /// all.
-    pub(super) fn complete(self) -> Result<RepositorySelector, QueryFault> {
+    pub(crate) fn complete(self) -> Result<RepositorySelector, QueryFault> {
         let identity = match (self.provider, self.host, self.id) {
             (Some(repository_provider), Some(repository_host), Some(repository_id)) => {
                 Some(RepositoryIdentity {
@@ -162,7 +162,7 @@ impl LifetimeIdentity {
 
 /// Describes counts by the reason that a fact cannot be assigned to a repository.
 #[cfg(feature = "schema")]
-pub(super) fn counts_by_decline(generator: &mut SchemaGenerator) -> Schema {
+pub(crate) fn counts_by_decline(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
         "propertyNames": generator.subschema_for::<crate::repository::RepositoryDecline>(),

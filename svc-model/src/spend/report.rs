@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,8 +7,8 @@ use crate::closed_set;
 use crate::id::{SessionId, UserId};
 use crate::open::Open;
 use crate::query::LifetimeIdentity;
-use crate::reports::{AttributionSkip, Counts, Provenance, ReportScope};
-use crate::repository::{CommitSha, RepositoryDecline};
+use crate::reports::{AttributionSkip, Counts, LifecycleRepositorySkips, Provenance, ReportScope};
+use crate::repository::CommitSha;
 use crate::version::Version1;
 
 closed_set! {
@@ -291,8 +289,8 @@ pub struct CohortSpend {
     /// The items whose call and receipt have costs that differ by more than one micro-USD. The
     /// call's stands.
     pub cost_disagreements: u64,
-    /// Facts whose repository cannot be determined, by kind, then by reason.
-    pub repository_skipped: BTreeMap<String, Counts<RepositoryDecline>>,
+    /// Facts whose repository cannot be determined, by kind. A fact may be in several kinds.
+    pub repository_skipped: LifecycleRepositorySkips,
     /// What could not be examined when calls were attributed to commits, by reason.
     pub attribution_skipped: Counts<AttributionSkip>,
     /// The number of repositories whose mirror was fetched before and cannot be found now. Absent if

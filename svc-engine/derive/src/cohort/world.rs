@@ -178,7 +178,7 @@ impl World {
             .map_or_else(|| session("elsewhere"), |known| known.session_id.clone())
     }
 
-    fn derive<R>(&self, report: impl FnOnce(&CohortEvidence<'_>) -> R) -> R {
+    pub(crate) fn derive<R>(&self, report: impl FnOnce(&CohortEvidence<'_>) -> R) -> R {
         let org_id = OrgId::new("acme").unwrap();
         let repositories = Repositories::new(self.claims.clone()).unwrap();
         let decisions = Decisions::attach(self.decisions.clone(), &self.owners);

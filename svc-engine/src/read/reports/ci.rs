@@ -19,30 +19,25 @@ use crate::error::Error;
 /// The outcomes at the commits of a cohort and in their runs, and their resolution.
 pub(super) struct CohortCi {
     pub(super) resolution: CiResolution,
-    /// The pull requests that outcomes of known repositories name for attributed commits.
+    /// The pull requests that outcomes of known repositories name for the commits.
     pub(super) pull_requests: Vec<CiMembership>,
 }
 
-/// Reads the outcomes at attributed commits and at commits where the cohort's Sessions were
-/// observed, and every other outcome of their runs.
-pub(super) fn read<'c>(
+/// Reads the outcomes at commits, and every other outcome of their runs.
+pub(super) fn read(
     snapshot: &mut Snapshot<'_>,
     resolving: &mut Resolving,
     boundary: Instant,
-    attributed: &BTreeSet<&'c CommitSha>,
-    observed: impl Iterator<Item = &'c CommitSha>,
+    of: &BTreeSet<&CommitSha>,
 ) -> Result<CohortCi, Error> {
-    let commits: BTreeSet<&CommitSha> = attributed.iter().copied().chain(observed).collect();
-    let commits: Vec<&CommitSha> = commits.into_iter().collect();
+    let commits: Vec<&CommitSha> = of.iter().copied().collect();
     let Outcomes { at, beside } = Outcomes::read(snapshot, &commits, boundary)?;
     // Many outcomes share a place, so each place is looked at once.
-    let mut is_attributed: HashMap<*const OutcomePlace, bool, RandomState> = HashMap::default();
+    let mut touched: HashSet<*const OutcomePlace, RandomState> = HashSet::default();
     for outcome in at.iter().chain(&beside) {
-        let place = &outcome.place;
-        is_attributed.entry(Arc::as_ptr(place)).or_insert_with(|| {
-            resolving.touch(of_place(place));
-            attributed.contains(&place.commit_sha)
-        });
+        if touched.insert(Arc::as_ptr(&outcome.place)) {
+            resolving.touch(of_place(&outcome.place));
+        }
     }
     resolving.read(snapshot, boundary)?;
 
@@ -62,9 +57,7 @@ pub(super) fn read<'c>(
         let Some(pr_number) = outcome.pr_number else {
             continue;
         };
-        if !is_attributed.get(&key).is_some_and(|verdict| *verdict)
-            || !named.insert((key, pr_number))
-        {
+        if !named.insert((key, pr_number)) {
             continue;
         }
         // Nobody knows whose commit and pull request it is if the repository is unknown.

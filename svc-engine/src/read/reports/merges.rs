@@ -236,14 +236,14 @@ fn of_unsure(pull_request: &UnsurePullRequest) -> Mention<'_> {
     }
 }
 
-fn of_base(pull_request: &PullRequest) -> Mention<'_> {
+pub(super) fn of_base(pull_request: &PullRequest) -> Mention<'_> {
     Mention {
         name: &pull_request.repo,
         identity: pull_request.repository.as_ref(),
     }
 }
 
-fn of_head(pull_request: &PullRequest) -> Mention<'_> {
+pub(super) fn of_head(pull_request: &PullRequest) -> Mention<'_> {
     Mention {
         name: pull_request.head_repo.as_deref().unwrap_or_default(),
         identity: pull_request.head_repository.as_ref(),
@@ -252,7 +252,7 @@ fn of_head(pull_request: &PullRequest) -> Mention<'_> {
 
 /// Answers a question about a repository's history, from its own mirror and then from the mirrors
 /// of the repositories that pull requests came from.
-fn ancestry(
+pub(super) fn ancestry(
     history: &History<'_>,
     repository: &Lifetime,
     question: &AncestryQuestion,

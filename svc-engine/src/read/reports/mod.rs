@@ -5,6 +5,7 @@
 
 mod additions;
 mod answers;
+pub(in crate::read) mod call_outcomes;
 mod calls;
 mod ci;
 mod edits;
@@ -27,7 +28,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use svc_model::endpoint::{AcceptedWorkLifecycleReport, ModelOutcomesReport};
-use svc_model::id::{FactId, OrgId};
+use svc_model::id::{FactId, OrgId, SessionId};
 use svc_model::limit::REPORT_ANSWER_BYTES_MAX;
 use svc_model::problem::ReportBound;
 use svc_model::reports::{
@@ -100,7 +101,8 @@ pub fn model_report(
     sources: ReportSources<'_>,
     extent: &Extent,
 ) -> Result<ModelReport, Error> {
-    let Gathered { cohort, mut reader } = Gathered::new(snapshot, sources, extent, Diffs::Once)?;
+    let Gathered { cohort, mut reader } =
+        Gathered::new(snapshot, sources, extent, Diffs::Once, &[])?;
     let state = DerivedOf::read(snapshot, &reader)?;
     let (shares, derived) = threads::both(
         || share::read(snapshot, &mut reader, &cohort.population, extent),
@@ -158,7 +160,7 @@ pub fn lifecycle_report(
     sources: ReportSources<'_>,
     extent: &Extent,
 ) -> Result<LifecycleReport, Error> {
-    let mut gathered = Gathered::new(snapshot, sources, extent, Diffs::Again)?;
+    let mut gathered = Gathered::new(snapshot, sources, extent, Diffs::Again, &[])?;
     let inputs = merges::read(snapshot, &mut gathered, extent)?;
     let Gathered { cohort, reader } = gathered;
     let retry_linkages = cohort.population.retries(snapshot, reader.boundary)?;
@@ -214,10 +216,10 @@ struct Reader<'g> {
 }
 
 /// The state of the store that a report is derived from.
-struct DerivedOf {
+pub(in crate::read) struct DerivedOf {
     org_id: OrgId,
-    quarantine_revision: u64,
-    repositories: Arc<Repositories>,
+    pub(in crate::read) quarantine_revision: u64,
+    pub(in crate::read) repositories: Arc<Repositories>,
 }
 
 impl DerivedOf {
@@ -241,14 +243,19 @@ enum Diffs {
 }
 
 impl<'g> Gathered<'g> {
+    /// `further` are Sessions whose commits are read although no call of them is counted.
     fn new(
         snapshot: &mut Snapshot<'_>,
         sources: ReportSources<'g>,
         extent: &Extent,
         diffs: Diffs,
+        further: &[SessionId],
     ) -> Result<Self, Error> {
         let boundary = snapshot.boundary(Some(extent.as_of))?;
-        let (population, pushes) = Population::read(snapshot, sources.memory, extent, boundary)?;
+        let (mut population, pushes) =
+            Population::read(snapshot, sources.memory, extent, boundary)?;
+        let further = population::observed(snapshot, further, boundary)?;
+        population.observed.extend(further);
         let mut resolving = Resolving::default();
         for observed in &population.observed {
             resolving.touch_observed(observed);
@@ -286,9 +293,10 @@ impl<'g> Gathered<'g> {
         let rows = attributions
             .rows
             .chunk_by(|file, next| file.commit_sha == next.commit_sha);
-        let attributed: BTreeSet<&CommitSha> = rows.map(|files| &files[0].commit_sha).collect();
+        let attributed = rows.map(|files| &files[0].commit_sha);
         let observed = observations.iter().map(|observed| &observed.commit_sha);
-        let ci = ci::read(snapshot, &mut resolving, boundary, &attributed, observed)?;
+        let reached: BTreeSet<&CommitSha> = attributed.chain(observed).collect();
+        let ci = ci::read(snapshot, &mut resolving, boundary, &reached)?;
         let declined = DeclinedFacts {
             pushes,
             observations: (share::declined_of(&observations).into_values())

@@ -87,6 +87,7 @@ pub fn attribution_share(
         sources,
         &Extent::nothing_until(as_of),
         Diffs::Once,
+        &[],
     )?;
     share::report(snapshot, &mut reader, &cohort.population, as_of, cases_min)
 }
@@ -102,7 +103,7 @@ pub fn merge_retention(
     sources: ReportSources<'_>,
     extent: &Extent,
 ) -> Result<MergeRetentionReport, Error> {
-    let mut gathered = Gathered::new(snapshot, sources, extent, Diffs::Again)?;
+    let mut gathered = Gathered::new(snapshot, sources, extent, Diffs::Again, &[])?;
     let inputs = merges::read(snapshot, &mut gathered, extent)?;
     let retention = merges::derive(inputs, &gathered.reader.history, snapshot.deadline())?;
     let cohort = &gathered.cohort;

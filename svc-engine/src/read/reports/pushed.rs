@@ -25,6 +25,7 @@ pub fn attributions_of_pushes(
         sources,
         &Extent::nothing_until(as_of),
         Diffs::Once,
+        &[],
     )?;
     for push in pushes {
         reader.resolving.touch_push(push);
