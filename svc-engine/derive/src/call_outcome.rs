@@ -15,7 +15,7 @@ use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
 use super::attribution::Attribution;
-use super::ci::{CiResolution, Verdict};
+use super::ci::{CiResolution, CommitCi, Verdict};
 use super::cohort::CohortEvidence;
 use super::decision::CallOwner;
 use super::pull_requests::{Memberships, PullRequestMembership};
@@ -60,9 +60,37 @@ pub struct ReachedCommit {
     pub pull_request: Option<PullRequestMembership>,
     /// What CI said of it.
     pub verdict: Option<Verdict>,
-    /// What CI said of the commit that holds the merged work, if it said anything; else of the
-    /// commit itself.
-    pub landed_verdict: Option<Verdict>,
+    /// What CI says now of its work.
+    pub landed: Landed,
+}
+
+/// What CI says now of the work of a commit: of the commit that holds the merged work, if it says
+/// anything of it; else of the commit itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Landed {
+    /// The commit that CI speaks of.
+    pub commit_sha: CommitSha,
+    /// Whether it holds merged work, and is not the commit itself.
+    pub is_merge: bool,
+    /// What CI says.
+    pub verdict: Option<Verdict>,
+    /// The names of the workflows that failed, sorted; a workflow without a name has none.
+    pub failed_workflows: BTreeSet<String>,
+}
+
+impl Landed {
+    fn of(commit_sha: &CommitSha, is_merge: bool, ci: Option<&CommitCi>) -> Self {
+        let runs = ci.into_iter().flat_map(|ci| &ci.runs);
+        let failed = runs.filter(|run| run.verdict == Some(Verdict::Failed));
+        Self {
+            commit_sha: commit_sha.clone(),
+            is_merge,
+            verdict: ci.and_then(|ci| ci.verdict),
+            failed_workflows: failed
+                .filter_map(|run| run.workflow.name.clone())
+                .collect(),
+        }
+    }
 }
 
 impl ReachedCommit {
@@ -208,17 +236,20 @@ fn reached(
     commit_sha: &CommitSha,
 ) -> ReachedCommit {
     let pull_request = inputs.memberships.of(repository, commit_sha).cloned();
-    let verdict = evidence.ci.of(repository, commit_sha);
-    let verdict = verdict.and_then(|ci| ci.verdict);
+    let own = Landed::of(commit_sha, false, evidence.ci.of(repository, commit_sha));
     let merge = pull_request.as_ref();
     let merge = merge.and_then(|pull_request| pull_request.merge_commit_sha.as_ref());
-    let landed = merge.and_then(|merge| inputs.merge_ci.of(repository, merge)?.verdict);
+    let merged = merge.filter(|merge| *merge != commit_sha);
+    let merged =
+        merged.map(|merge| Landed::of(merge, true, inputs.merge_ci.of(repository, merge)));
     ReachedCommit {
         repository: repository.clone(),
         commit_sha: commit_sha.clone(),
         pull_request,
-        verdict,
-        landed_verdict: landed.or(verdict),
+        verdict: own.verdict,
+        landed: merged
+            .filter(|landed| landed.verdict.is_some())
+            .unwrap_or(own),
     }
 }
 
@@ -326,7 +357,7 @@ impl CallOutcomes {
     /// any of them, passed if it says so of one and of none that it failed.
     pub fn verdict_now(&self, call: &CallOutcome) -> Option<Verdict> {
         let verdicts = call.commits.iter();
-        let verdicts = verdicts.filter_map(|commit| self.commits[*commit].landed_verdict);
+        let verdicts = verdicts.filter_map(|commit| self.commits[*commit].landed.verdict);
         verdicts.max()
     }
 }

@@ -383,7 +383,7 @@ endpoints! {
         CiOutcomeQuery, CiRunsQuery, CiFailuresQuery, SessionsQuery, GrantSessions, SessionQuery,
         CommitQuery,
     }
-    reports { ModelOutcomesReport, AcceptedWorkLifecycleReport, CohortSpendReport }
+    reports { ModelOutcomesReport, AcceptedWorkLifecycleReport, CohortSpendReport, OverviewQuery }
     context {
         ContextRetrieval, Discovery, Selected, GrantInventory, GrantManifest, GrantRead,
     }

@@ -1,5 +1,6 @@
 use super::{Access, Explanation, Faults};
 use crate::limit;
+use crate::overview::{Overview, OverviewRequest};
 use crate::problem::{Problem, QueryFault, ReportBound};
 use crate::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest};
 use crate::spend::{SpendReport, SpendRequest};
@@ -46,5 +47,14 @@ endpoint! {
         const REPLY_BYTES_MAX: usize = limit::REPORT_REPLY_BYTES_MAX;
         const CONFLICT: Option<Explanation> = Some(TOO_LARGE);
         const FAULTS: Faults = COHORT;
+    }
+}
+
+endpoint! {
+    OverviewQuery: GET "/v1/overview" as "overview" for Access::Operator,
+    OverviewRequest => Overview,
+    "Say what became of the work of the last days: in figures, by day, repository, model and Session, and what needs a look." {
+        const REPLY_BYTES_MAX: usize = limit::REPORT_REPLY_BYTES_MAX;
+        const CONFLICT: Option<Explanation> = Some(TOO_LARGE);
     }
 }

@@ -90,7 +90,7 @@ reads! {
     Facts SessionFacts SessionCalls Compatibility
     EvidenceInventory EvidenceManifest EvidenceReading
     CiOutcomeQuery CiRunsQuery CiFailuresQuery SessionsQuery SessionQuery CommitQuery
-    ModelOutcomesReport AcceptedWorkLifecycleReport
+    ModelOutcomesReport AcceptedWorkLifecycleReport OverviewQuery
     Discovery Selected GrantInventory GrantManifest GrantRead
     GrantSessions Search
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use svc_engine_derive::attribution::AssessedCommit;
 use svc_engine_derive::call_outcome::{self, CallOutcomes, OutcomeInputs};
 use svc_engine_derive::ci::CiResolution;
 use svc_engine_derive::decision::CallOwner;
@@ -16,9 +17,9 @@ use svc_engine_fact::threads::at_once;
 use svc_engine_fact::{Lifetime, PullRequest, PullRequestMerge, PullRequestRevision};
 use svc_engine_mirror::Ancestry;
 use svc_engine_store::{CohortCall, Snapshot};
-use svc_model::id::SessionId;
+use svc_model::id::{FactId, SessionId};
 use svc_model::limit::REPORT_FACTS_MAX;
-use svc_model::reports::{AttributionSkip, Counts, LifecycleRepositorySkips};
+use svc_model::reports::{AttributionSkip, Counts, LifecycleRepositorySkips, Unobservable};
 use svc_model::repository::{CommitSha, RepositoryName};
 
 use super::merges::{ancestry, of_base, of_head};
@@ -31,6 +32,10 @@ pub(in crate::read) struct ReadOutcomes {
     /// The calls, in the order of observation.
     pub(in crate::read) calls: Vec<CohortCall>,
     pub(in crate::read) outcomes: CallOutcomes,
+    /// The calls of which no commit could have been seen.
+    pub(in crate::read) unobservable: Vec<(FactId, Unobservable)>,
+    /// Every commit that some call could have led to.
+    pub(in crate::read) assessed: Vec<AssessedCommit>,
     /// The state of the store, with the names of repositories.
     pub(in crate::read) of: DerivedOf,
     pub(in crate::read) repository_skipped: LifecycleRepositorySkips,
@@ -82,6 +87,8 @@ pub(in crate::read) fn read(
             attribution_sources: cohort.declined.attribution_sources(),
             ci_population_outcomes: cohort.declined.outcomes.clone(),
         },
+        unobservable: std::mem::take(&mut cohort.attributions.unobservable),
+        assessed: std::mem::take(&mut cohort.attributions.commits),
         attribution_skipped: cohort.attributions.skipped,
         lost_mirrors: reader.lost_mirrors(snapshot)?,
     })

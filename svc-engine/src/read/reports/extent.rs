@@ -39,6 +39,17 @@ impl Extent {
         }
     }
 
+    /// Returns the calls that were observed in a range of time.
+    pub(in crate::read) fn within(observed: Range<Instant>, as_of: Instant) -> Self {
+        let microseconds = observed.end.microseconds() - observed.start.microseconds();
+        let days = microseconds / (24 * 60 * 60 * 1_000_000);
+        Self {
+            observed,
+            as_of,
+            since_days: Some(u64::try_from(days).unwrap_or(0).max(1)),
+        }
+    }
+
     /// Returns the range of time in which the calls were observed.
     pub fn observed(&self) -> Range<Instant> {
         self.observed.clone()

@@ -47,6 +47,7 @@ pub(in crate::read) use self::inferred::{Bounds, Inference, KnownCommit};
 pub use self::memory::{MemoryUse, ReportMemory};
 use self::mirrors::OpenMirrors;
 pub use self::past::{abandonment, attribution_share, merge_retention};
+pub(in crate::read) use self::population::up_to;
 use self::population::Population;
 pub use self::pushed::attributions_of_pushes;
 use svc_engine_derive::attribution::{self, Attributions, Inputs, Note};

@@ -24,7 +24,7 @@ use super::{Extent, calls, edits, just_after, minutes_later};
 use crate::error::Error;
 
 /// Returns a function that collects at most `rows_max` rows, and then fails.
-pub(super) fn up_to<T>(
+pub(in crate::read) fn up_to<T>(
     rows: &mut Vec<T>,
     rows_max: usize,
 ) -> impl FnMut(T) -> Result<(), StoreError> {
