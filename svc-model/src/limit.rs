@@ -208,6 +208,12 @@ pub const DOSSIER_DELIVERIES_MAX: usize = 500;
 pub const COMMIT_OBSERVATIONS_MAX: u64 = 50_000;
 /// Visible pushes that left a branch at one commit, over all repositories.
 pub const COMMIT_PUSHES_MAX: usize = 50_000;
+/// Commits of one pull request that an answer about a commit is linked to.
+pub const PULL_REQUEST_COMMITS_MAX: usize = 1_000;
+/// Commits that an answer about a commit is linked to, over all pull requests and messages.
+pub const LINKED_COMMITS_MAX: usize = 2_000;
+/// Links between a commit and another one that an answer follows in turn.
+pub const COMMIT_LINK_DEPTH_MAX: usize = 4;
 /// Bytes of the reply of an investigation query.
 pub const QUERY_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Distinct repository names, each with an identity, that one CI, Session or commit query may have

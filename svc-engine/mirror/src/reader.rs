@@ -19,6 +19,7 @@ mod commit;
 mod diff;
 mod files;
 mod objects;
+mod pull_requests;
 mod range;
 mod renames;
 mod tree;

@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::commit_link::visit_links;
 use super::parameter::{TRUE, Truth, as_of, asks};
 #[cfg(feature = "schema")]
 use super::selector::counts_by_decline;
 use super::selector::{
     REPO, REPOSITORY_HOST, REPOSITORY_ID, REPOSITORY_PROVIDER, SelectorParameters,
 };
-use super::{LifetimeIdentity, RepositorySelector, SupersededOutcome};
+use super::{
+    LifetimeIdentity, LinkSkip, LinkedCommit, NamedCommit, RepositorySelector, SupersededOutcome,
+    ThroughPullRequest,
+};
 use crate::closed_set;
 use crate::field::Violations;
 use crate::id::{FactId, OrgId, SessionId};
@@ -297,6 +301,29 @@ pub struct CommitRepository {
     pub session_commit_unobserved: u64,
     /// The CI outcomes of the commit, ordered by capture time, then by id.
     pub ci_outcomes: Vec<CommitCiOutcome>,
+    /// The pull requests that the commit was merged with, by number, with the Sessions observed at
+    /// their commits. They do not affect `observed_sessions`. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub through_pull_requests: Vec<ThroughPullRequest>,
+    /// The commits that the message of the commit names as copied or taken back, in the order of
+    /// the message. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named_commits: Vec<NamedCommit>,
+}
+
+impl CommitRepository {
+    /// Returns the commits that this one leads to, through pull requests and by messages.
+    pub fn linked_commits(&self) -> Vec<&LinkedCommit> {
+        let mut commits = Vec::new();
+        visit_links(
+            &self.through_pull_requests,
+            &self.named_commits,
+            &mut |commit| {
+                commits.push(commit);
+            },
+        );
+        commits
+    }
 }
 
 /// What is known about a commit. If nothing is known, only the first two members are present.
@@ -326,6 +353,10 @@ pub struct CommitEvidence {
     /// `inference_calls`, no call is similar enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inference_skipped: Option<Counts<InferenceSkip>>,
+    /// Why links to other commits were not followed, or not all of them, by reason. Absent if there
+    /// is no reason, or if the request has no `explain`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links_skipped: Option<Counts<LinkSkip>>,
 }
 
 impl CommitEvidence {
@@ -338,6 +369,7 @@ impl CommitEvidence {
             repository_skipped: None,
             unresolved_ci_outcomes: None,
             inference_skipped: None,
+            links_skipped: None,
         }
     }
 }

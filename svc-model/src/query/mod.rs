@@ -6,6 +6,7 @@
 
 mod ci;
 mod commit;
+mod commit_link;
 mod constant;
 mod failures;
 mod link;
@@ -23,6 +24,9 @@ pub use commit::{
     AttributionSource, CI_OUTCOME_VERSION, CommitCiOutcome, CommitEvidence, CommitRepository,
     CommitRequest, InferenceSkip, InferredCall, InferredRelationship, ObservationSource,
     ObservedSession,
+};
+pub use commit_link::{
+    CommitRelation, LinkSkip, LinkedCommit, MergeMethod, NamedCommit, ThroughPullRequest,
 };
 pub use constant::{Found, Unknown};
 pub use failures::{CiFailures, CiFailuresRequest};

@@ -7,6 +7,8 @@ pub struct CommitObject {
     pub tree: CommitSha,
     /// Its parents, in order. The first commit of a history has none.
     pub parents: Vec<CommitSha>,
+    /// Who wrote it, as a name and an address in any encoding. Empty if it does not say.
+    pub author: Vec<u8>,
     /// When it was written, in seconds since 1970. `None` if the time cannot be read, because old
     /// programs wrote invalid times.
     pub authored_at: Option<i64>,
@@ -32,6 +34,7 @@ impl CommitObject {
         let mut commit = Self {
             tree,
             parents: Vec::new(),
+            author: Vec::new(),
             authored_at: None,
             committed_at: None,
             message: message.to_owned(),
@@ -40,6 +43,8 @@ impl CommitObject {
             if let Some(parent) = line.strip_prefix(b"parent ") {
                 commit.parents.push(id(parent)?);
             } else if let Some(author) = line.strip_prefix(b"author ") {
+                let person = person_and_time(author).map_or(author, |(person, _)| person);
+                person.clone_into(&mut commit.author);
                 commit.authored_at = moment(author);
             } else if let Some(committer) = line.strip_prefix(b"committer ") {
                 commit.committed_at = moment(committer);
@@ -53,11 +58,17 @@ fn id(digits: &[u8]) -> Option<CommitSha> {
     CommitSha::new(str::from_utf8(digits).ok()?)
 }
 
+/// Splits `NAME <ADDRESS> SECONDS ZONE` before the time.
+fn person_and_time(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = line.iter().rposition(|byte| *byte == b'>')?;
+    Some(line.split_at(end + 1))
+}
+
 /// Parses the time in `NAME <ADDRESS> SECONDS ZONE`.
-fn moment(person: &[u8]) -> Option<i64> {
-    let end = person.iter().rposition(|byte| *byte == b'>')?;
-    let rest = str::from_utf8(&person[end + 1..]).ok()?;
-    rest.split_ascii_whitespace().next()?.parse().ok()
+fn moment(line: &[u8]) -> Option<i64> {
+    let (_, time) = person_and_time(line)?;
+    let time = str::from_utf8(time).ok()?;
+    time.split_ascii_whitespace().next()?.parse().ok()
 }
 
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
@@ -80,6 +91,7 @@ mod tests {
         .unwrap();
         assert_eq!(whole.tree.as_str(), tree);
         assert_eq!(whole.parents.len(), 2);
+        assert_eq!(whole.author, b"A > B <a@x>");
         assert_eq!(
             (whole.authored_at, whole.committed_at),
             (Some(12), Some(-5))

@@ -92,7 +92,7 @@ impl MirrorReader {
         &mut self,
         comparison: Comparison,
         commits: &[CommitSha],
-        mut read: impl FnMut(&mut dyn BufRead, &[u8]) -> io::Result<Result<T, ReadDecline>>,
+        read: impl FnMut(&mut dyn BufRead, &[u8]) -> io::Result<Result<T, ReadDecline>>,
         mut each: impl FnMut(usize, Result<Option<T>, ReadError>),
     ) -> Result<(), ReadError> {
         let ids: Vec<ObjectId> = commits.iter().map(ObjectId::of).collect();
@@ -110,6 +110,45 @@ impl MirrorReader {
                 Err(error) => each(place, Err(error.of_one()?)),
             }
         }
+        self.ask_of_trees(comparison, &questions, read, |at, answer| {
+            each(places[at], answer.map(Some));
+        })
+    }
+
+    /// Returns how two commits differ, wherever they are in the history, or `None` if the mirror
+    /// lacks either.
+    ///
+    /// # Errors
+    ///
+    /// As [`diffs`](Self::diffs) for a single commit, and see [`ReadError`].
+    pub fn diff_between(
+        &mut self,
+        before: &CommitSha,
+        after: &CommitSha,
+        question: DiffQuestion,
+    ) -> Result<Option<Diff>, ReadError> {
+        let (before, after) = (ObjectId::of(before), ObjectId::of(after));
+        let (Some(before), Some(after)) = (self.link(before)?, self.link(after)?) else {
+            return Ok(None);
+        };
+        let trees = head(&before.tree.to_string(), &after.tree.to_string());
+        let questions = [[trees.as_bytes(), END].concat()];
+        let mut found = None;
+        let read = |output: &mut dyn BufRead, head: &[u8]| read(output, head, question);
+        self.ask_of_trees(Comparison::Diff, &questions, read, |_, diff| {
+            found = Some(diff);
+        })?;
+        found.transpose()
+    }
+
+    /// Asks about pairs of trees. `each` gets the index of the question.
+    fn ask_of_trees<T>(
+        &mut self,
+        comparison: Comparison,
+        questions: &[Vec<u8>],
+        mut read: impl FnMut(&mut dyn BufRead, &[u8]) -> io::Result<Result<T, ReadDecline>>,
+        mut each: impl FnMut(usize, Result<T, ReadError>),
+    ) -> Result<(), ReadError> {
         let mut next = 0;
         while next < questions.len() {
             let mut conversation = self.diff_conversation(&questions[next], comparison)?;
@@ -118,10 +157,7 @@ impl MirrorReader {
                 let head = questions[next + at].strip_suffix(END).unwrap_or_default();
                 let answer = read(output, head)?;
                 is_whole = answer.is_ok();
-                each(
-                    places[next + at],
-                    answer.map(Some).map_err(ReadError::Declined),
-                );
+                each(next + at, answer.map_err(ReadError::Declined));
                 // A declined answer is not read to the end, so a new process gives the next answer.
                 Ok(if is_whole {
                     ControlFlow::Continue(())
@@ -137,7 +173,7 @@ impl MirrorReader {
                     }
                 }
                 Err((at, cause)) => {
-                    each(places[next + at], Err(why(DIFF_TREE, cause).of_one()?));
+                    each(next + at, Err(why(DIFF_TREE, cause).of_one()?));
                     next += at + 1;
                 }
             }

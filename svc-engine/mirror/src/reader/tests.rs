@@ -2,6 +2,7 @@ mod ancestry;
 mod changes;
 mod ends;
 mod entries;
+mod pull_requests;
 mod together;
 
 use std::fs;

@@ -47,6 +47,13 @@ pub(crate) const MIGRATIONS: &[(&str, Sql)] = &[
             postgres: include_str!("../../migrations/postgres/0005_search.sql"),
         },
     ),
+    (
+        "links",
+        Sql {
+            sqlite: include_str!("../../migrations/sqlite/0006_links.sql"),
+            postgres: include_str!("../../migrations/postgres/0006_links.sql"),
+        },
+    ),
 ];
 
 /// The revision that this service needs.

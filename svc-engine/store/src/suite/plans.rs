@@ -251,3 +251,34 @@ fn the_cost_of_a_page_of_sessions_depends_only_on_its_rows(
             .is_empty()
     );
 }
+
+/// A pull request has few revisions and one merge, a repository any number.
+#[rstest]
+fn the_cost_of_a_question_about_pull_requests_depends_only_on_them(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let mut snapshot = store.snapshot_now();
+    let merges = snapshot.merges_at(&[&commit('a'), &commit('b')], at(0), 10);
+    assert_eq!(merges.unwrap(), []);
+    for repository in [Some(repository(7)), None] {
+        let mut asked = merge(1).pull_request;
+        asked.repository = repository;
+        assert_eq!(snapshot.revisions_of(&asked, at(0), 10).unwrap(), []);
+    }
+    let identified = svc_engine_fact::Lifetime::Identified(repository(7));
+    assert_eq!(snapshot.merge_of(&identified, 1, at(0)).unwrap(), None);
+    let connection = snapshot.connection().unwrap();
+    for (part, index) in [
+        ("merge_commit_sha IN (", "_by_merge_commit"),
+        ("f.repository_id = $7", "s_by_identity"),
+        ("f.provider = $6", "pull_request_revisions_by_name"),
+    ] {
+        let plans = plan_check::of(connection, part);
+        assert!(!plans.is_empty(), "{part}");
+        for (sql, plan) in plans {
+            assert!(plan.contains(index), "{sql}\n{plan}");
+        }
+    }
+}
