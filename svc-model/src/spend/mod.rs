@@ -3,7 +3,10 @@
 mod price;
 mod report;
 
-pub use price::{PriceFormat, PriceTableName, UnpricedReason};
+pub use price::{
+    LoadedPrices, ModelPrice, ModelRate, ModelRateAbove, ModelRates, PriceFormat, PriceTable,
+    PriceTableList, PriceTableName, UnpricedReason,
+};
 pub use report::{
     JoinedReceipts, OtherSpendRows, OutcomeSpend, Spend, SpendBasis, SpendBy, SpendCi, SpendFigure,
     SpendKey, SpendOutcomes, SpendReport, SpendRow, SpendRowWithoutKey,

@@ -47,6 +47,13 @@ pub(crate) const MIGRATIONS: &[(&str, Sql)] = &[
             postgres: include_str!("../../migrations/postgres/0005_search.sql"),
         },
     ),
+    (
+        "prices",
+        Sql {
+            sqlite: include_str!("../../migrations/sqlite/0006_prices.sql"),
+            postgres: include_str!("../../migrations/postgres/0006_prices.sql"),
+        },
+    ),
 ];
 
 /// The revision that this service needs.
