@@ -18,7 +18,7 @@ on_both_backends!(
 );
 
 /// The revision of the schema.
-const HEAD: usize = 5;
+const HEAD: usize = 6;
 
 fn the_db_commands_report_and_upgrade_the_schema(backend: Backend) {
     let Some(store) = Store::create_empty(backend) else {

@@ -86,6 +86,7 @@ pub use self::write::jobs::{
 };
 pub use self::write::ledger::Ledger;
 pub use self::write::outcome::Outcome;
+pub use self::write::prices::{NewPriceTable, PriceLoad};
 pub use self::write::quarantine::{
     LogEntry, NewEntry as NewQuarantineEntry, NoTarget, QuarantineAction, QuarantineReceipt,
     WhenAbsent,

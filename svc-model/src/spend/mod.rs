@@ -4,7 +4,10 @@ mod price;
 mod report;
 mod request;
 
-pub use price::{PriceFormat, PriceTableName, UnpricedReason};
+pub use price::{
+    LoadedPrices, ModelPrice, ModelRate, ModelRateAbove, ModelRates, PriceFormat, PriceTable,
+    PriceTableList, PriceTableName, UnpricedReason,
+};
 pub use report::{
     CohortSpend, JoinedReceipts, OtherSpendRows, OutcomeSpend, SpendBasis, SpendBy, SpendCi,
     SpendFigure, SpendKey, SpendOutcomes, SpendReport, SpendRow, SpendRowWithoutKey,

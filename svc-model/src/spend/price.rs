@@ -60,3 +60,131 @@ pub struct PriceTableName {
     /// When it was loaded, by the service's clock.
     pub loaded_at: Instant,
 }
+
+/// A price table that was loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
+pub struct PriceTable {
+    /// The id of the table.
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "uuid")))]
+    pub price_table_id: Uuid,
+    /// The form of its file.
+    pub format: Open<PriceFormat>,
+    /// Its name: that of the file, unless another was given.
+    pub name: String,
+    /// The SHA-256 of the file.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[0-9a-f]{64}$")))]
+    pub digest: String,
+    /// When it was loaded, by the service's clock.
+    pub loaded_at: Instant,
+    /// The models that have a price in it.
+    pub models: u64,
+    /// The entries of the file that were passed over: they are no models of text, or have no price.
+    pub ignored: u64,
+}
+
+#[cfg(feature = "service")]
+impl From<PriceTable> for PriceTableName {
+    fn from(table: PriceTable) -> Self {
+        Self {
+            price_table_id: table.price_table_id,
+            format: table.format,
+            name: table.name,
+            digest: table.digest,
+            loaded_at: table.loaded_at,
+        }
+    }
+}
+
+/// The price tables that were loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
+pub struct PriceTableList {
+    /// The newest ones, newest first. The first is in force.
+    pub tables: Vec<PriceTable>,
+}
+
+/// The answer to a file of prices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
+pub struct LoadedPrices {
+    /// The id of the table that is in force.
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "uuid")))]
+    pub price_table_id: Uuid,
+    /// The form of the file.
+    pub format: Open<PriceFormat>,
+    /// The SHA-256 of the file.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[0-9a-f]{64}$")))]
+    pub digest: String,
+    /// The models that have a price in it.
+    pub models: u64,
+    /// The entries of the file that were passed over: they are no models of text, or have no price.
+    pub ignored: u64,
+    /// When the table was loaded, by the service's clock.
+    pub loaded_at: Instant,
+    /// Whether the table is new. The file of the table in force is not stored again.
+    pub new: bool,
+}
+
+/// What a token costs, as exact decimal numbers of USD for a million tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
+pub struct ModelRate {
+    /// The price of a million tokens in USD, such as `0.3`.
+    pub usd_per_million: String,
+    /// The prices of calls with more input than a threshold, by threshold. The last whose threshold is
+    /// exceeded holds, for the whole call.
+    pub above: Vec<ModelRateAbove>,
+}
+
+/// What a token costs in a call with a large input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
+pub struct ModelRateAbove {
+    /// The input tokens that the call must have more of, whether a cache held them or not.
+    pub input_tokens: u64,
+    /// The price of a million tokens in USD.
+    pub usd_per_million: String,
+}
+
+/// What the tokens of a model cost. A rate that the table does not give is that of the input; that of
+/// reasoning is the one of the output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
+pub struct ModelRates {
+    /// Input outside any cache.
+    pub input: ModelRate,
+    /// Input that was read from a cache.
+    pub cache_read: ModelRate,
+    /// Input that was written to a cache for five minutes.
+    pub cache_write_5m: ModelRate,
+    /// Input that was written to a cache for an hour; null if the table does not give it.
+    pub cache_write_1h: Option<ModelRate>,
+    /// Output.
+    pub output: ModelRate,
+    /// Output that was reasoning.
+    pub reasoning: ModelRate,
+}
+
+/// What the price table in force says of a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
+pub struct ModelPrice {
+    /// The table; null if none was loaded.
+    pub price_table: Option<PriceTableName>,
+    /// The model.
+    pub model: String,
+    /// The provider; null if none was named.
+    pub model_provider: Option<String>,
+    /// What its tokens cost; null if that is unknown.
+    pub rates: Option<ModelRates>,
+    /// Why that is unknown; null if it is known.
+    pub unpriced: Option<Open<UnpricedReason>>,
+}

@@ -48,6 +48,7 @@ impl Laws<'_, '_, '_> {
         self.quarantine()?;
         self.erasures()?;
         self.grants()?;
+        self.price_tables()?;
         self.contents()?;
         self.sessions()?;
         self.calls()?;

@@ -15,6 +15,7 @@ mod grant_laws;
 mod half_laws;
 mod known;
 mod laws;
+mod price_laws;
 mod put;
 mod scan;
 mod shape;

@@ -22,6 +22,7 @@ pub(crate) mod observations;
 pub(crate) mod organizations;
 pub(crate) mod outcomes;
 pub(crate) mod owners;
+pub(crate) mod prices;
 pub(crate) mod pull_requests;
 pub(crate) mod report;
 pub(crate) mod repositories;

@@ -48,10 +48,10 @@ pub(crate) const MIGRATIONS: &[(&str, Sql)] = &[
         },
     ),
     (
-        "links",
+        "prices",
         Sql {
-            sqlite: include_str!("../../migrations/sqlite/0006_links.sql"),
-            postgres: include_str!("../../migrations/postgres/0006_links.sql"),
+            sqlite: include_str!("../../migrations/sqlite/0006_prices.sql"),
+            postgres: include_str!("../../migrations/postgres/0006_prices.sql"),
         },
     ),
 ];

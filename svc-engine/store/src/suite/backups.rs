@@ -440,6 +440,24 @@ fn damage_in_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] ba
             text(11),
         ),
         (
+            "UPDATE price_tables SET digest = 'other'".to_owned(),
+            Damage::DigestDiffers,
+            "price_tables",
+            Uuid::from_u128(1).to_string(),
+        ),
+        (
+            "UPDATE price_tables SET byte_count = 1".to_owned(),
+            Damage::SizeDiffers,
+            "price_tables",
+            Uuid::from_u128(1).to_string(),
+        ),
+        (
+            "UPDATE price_tables SET format = 'other'".to_owned(),
+            Damage::RowUnreadable,
+            "price_tables",
+            Uuid::from_u128(1).to_string(),
+        ),
+        (
             "DELETE FROM grants_in_force".to_owned(),
             Damage::GrantDiffers,
             "grants_in_force",

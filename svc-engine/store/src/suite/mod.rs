@@ -67,6 +67,7 @@ mod many_grants;
 mod mirror_jobs;
 mod order_and_counts;
 mod plans;
+mod prices;
 mod reading;
 mod reports;
 mod repository_claims;

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use sha2::{Digest as _, Sha256};
 use svc_engine_fact::deadline::Deadline;
 use svc_engine_fact::testing::builders::{
     at, call, call_half, commit_claim, decision, edit, id, linkage, merge, observation, outcome,
@@ -14,12 +15,14 @@ use svc_engine_fact::{
 use svc_model::facts::{FactCount, FactTable};
 use svc_model::id::{FactId, SessionId};
 use svc_model::json::Json;
+use svc_model::spend::PriceFormat;
 use uuid::Uuid;
 
 use super::TestStore;
+use crate::backup::hexadecimal;
 use crate::{
-    Append, ArrivedHalf, Delivery, ErasureOrder, ErasureSubject, NewQuarantineEntry, Outcome,
-    QuarantineAction, Store,
+    Append, ArrivedHalf, Delivery, ErasureOrder, ErasureSubject, NewPriceTable, NewQuarantineEntry,
+    Outcome, QuarantineAction, Store,
 };
 
 /// Returns the Session with this id.
@@ -179,6 +182,8 @@ pub fn filled(database: &TestStore) -> Store {
     ] {
         assert_eq!(database.change(sql), 1);
     }
+    let prices = price_table(1, br#"{"m":{"input_cost_per_token":0}}"#);
+    store.load_price_table_now(prices).expect("it is possible");
     append(&store, vec![call(5).session("gone").build()]);
     let subject = ErasureSubject::Session(session("gone"));
     let ledger = database.ledger("acme");
@@ -191,6 +196,20 @@ pub fn filled(database: &TestStore) -> Store {
         .erase(plan, &order, &deadline, &mut |_| {})
         .expect("it is possible");
     store
+}
+
+/// Returns a price table of a file, which was received a second later than the one before it.
+pub fn price_table(number: u8, file: &[u8]) -> NewPriceTable {
+    NewPriceTable {
+        price_table_id: Uuid::from_u128(number.into()),
+        format: PriceFormat::Litellm,
+        name: format!("prices-{number}.json"),
+        digest: hexadecimal(&Sha256::digest(file)),
+        loaded_at: at(number.into()),
+        models: 3,
+        ignored: 4,
+        file: file.to_vec(),
+    }
 }
 
 pub fn erasure_order(subject: &ErasureSubject) -> ErasureOrder {

@@ -11,7 +11,7 @@ mod sql;
 mod stores;
 
 pub use facts::{
-    append, append_all, append_one, count, entry, erasure_order, filled, session, set,
+    append, append_all, append_one, count, entry, erasure_order, filled, price_table, session, set,
 };
 pub use sql::{change_rows, run_sql, schema_digest};
 pub use stores::{Backend, TestStore, postgres_with_schema};

@@ -46,6 +46,12 @@ const ALLOWED: &[(May, &str)] = &[
     ),
     // The totals of open halves, a row for each organization.
     (Walk, "FROM half_totals WHERE org_id = $1"),
+    // The newest price tables, of which there are at most a thousand, and their number.
+    (
+        Walk,
+        "FROM price_tables WHERE (org_id || '') = $1 ORDER BY loaded_at_us DESC LIMIT $2",
+    ),
+    (Walk, "SELECT COUNT(*) FROM price_tables"),
     // The end of the quarantine log.
     (
         Walk,

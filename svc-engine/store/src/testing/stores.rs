@@ -6,7 +6,10 @@ use svc_model::id::OrgId;
 use tempfile::TempDir;
 
 use super::{plan_check, postgres};
-use crate::{DatabaseUrl, Delivery, Ledger, Outcome, Snapshot, Store, StoreConfig, StoreError};
+use crate::{
+    DatabaseUrl, Delivery, Ledger, NewPriceTable, Outcome, PriceLoad, Snapshot, Store, StoreConfig,
+    StoreError,
+};
 
 /// A database that the store runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,6 +227,14 @@ impl Store {
             .build()
             .expect("a runtime")
             .block_on(self.append(delivery))
+    }
+
+    /// Stores a price table, and waits for it.
+    pub fn load_price_table_now(&self, table: NewPriceTable) -> Result<PriceLoad, StoreError> {
+        tokio::runtime::Builder::new_current_thread()
+            .build()
+            .expect("a runtime")
+            .block_on(self.load_price_table(table))
     }
 
     /// Opens a snapshot with enough time for any test.

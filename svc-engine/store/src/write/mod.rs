@@ -28,6 +28,7 @@ pub(crate) mod known_contents;
 pub(crate) mod ledger;
 pub(crate) mod organization;
 pub(crate) mod outcome;
+pub(crate) mod prices;
 pub(crate) mod quarantine;
 pub(crate) mod recall;
 pub(crate) mod redelivery;

@@ -161,7 +161,7 @@ pub(crate) fn count_as_facts(transaction: &mut Transaction<'_>) -> Result<(), St
 }
 
 /// Returns the next moment, or the last one at the end of time.
-fn after(moment: Instant) -> Instant {
+pub(crate) fn after(moment: Instant) -> Instant {
     let next = moment.microseconds().checked_add(1);
     next.and_then(Instant::from_microseconds).unwrap_or(moment)
 }
