@@ -32,13 +32,8 @@ pub use constant::{Found, Unknown};
 pub use failures::{CiFailures, CiFailuresRequest};
 pub use link::CommitLink;
 pub use page::{CiCursor, PageLimit, SessionCursor, SessionPageLimit};
-<<<<<<< HEAD
 pub(crate) use page::{from_one, row_limit};
-pub(crate) use parameter::{PositiveNumber, TRUE, Truth, as_of, asks};
-=======
-pub(crate) use page::{from_one, list_limit};
-pub(crate) use parameter::{FALSE, PositiveNumber, TRUE, Truth, asks};
->>>>>>> spend
+pub(crate) use parameter::{FALSE, PositiveNumber, TRUE, Truth, as_of, asks};
 pub use runs::{CiDelivery, CiRun, CiRuns, CiRunsRequest, DeliveredCommit, RunName, RunUrl};
 pub use selector::{LifetimeIdentity, RepositorySelector};
 pub(crate) use selector::{

@@ -10,15 +10,9 @@ use crate::json::Json;
 use crate::limit::{CI_PAGE_DEFAULT, CI_PAGE_MAX, SESSION_PAGE_DEFAULT, SESSION_PAGE_MAX};
 use crate::parameter::ParameterValue;
 
-<<<<<<< HEAD
 /// Declares the maximum number of rows of one list.
 macro_rules! row_limit {
     ($(#[$limit_doc:meta])+ $limit:ident, $default:expr, $max:expr, $rule:literal;) => {
-=======
-/// Declares how many items a list may have at most.
-macro_rules! list_limit {
-    ($(#[$limit_doc:meta])+ $limit:ident, $default:ident, $max:ident, $rule:literal) => {
->>>>>>> spend
         $(#[$limit_doc])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $limit(u64);
@@ -82,12 +76,7 @@ macro_rules! list_limit {
         }
     };
 }
-<<<<<<< HEAD
 pub(crate) use row_limit;
-=======
-
-pub(crate) use list_limit;
->>>>>>> spend
 
 /// Declares the limit and the cursor of the pages of one list.
 macro_rules! pages {
@@ -95,13 +84,9 @@ macro_rules! pages {
         $(#[$limit_doc:meta])+ $limit:ident, $default:ident, $max:ident, $rule:literal;
         $(#[$cursor_doc:meta])+ $cursor:ident;
     ) => {
-<<<<<<< HEAD
         row_limit! {
             $(#[$limit_doc])+ $limit, $default, $max, $rule;
         }
-=======
-        list_limit! { $(#[$limit_doc])+ $limit, $default, $max, $rule }
->>>>>>> spend
 
         $(#[$cursor_doc])+
         #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

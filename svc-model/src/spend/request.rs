@@ -3,13 +3,13 @@ use crate::field::Violations;
 use crate::json::WriteError;
 use crate::limit::{SPEND_ITEMS_MAX, SPEND_ROWS_DEFAULT, SPEND_ROWS_MAX};
 use crate::parameter::{Declared, DefaultValue, Parameter, parameters};
-use crate::query::{FALSE, Truth, list_limit};
+use crate::query::{FALSE, Truth, row_limit};
 use crate::reports::{ReportRequest, ReportScope};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 
-list_limit! {
+row_limit! {
     /// The maximum number of rows of a spend report: 1 to 1,000, by default 100.
-    SpendRowLimit, SPEND_ROWS_DEFAULT, SPEND_ROWS_MAX, "must be from 1 to 1000"
+    SpendRowLimit, SPEND_ROWS_DEFAULT, SPEND_ROWS_MAX, "must be from 1 to 1000";
 }
 
 /// Asks what the calls of a cohort cost, and what the spend became.

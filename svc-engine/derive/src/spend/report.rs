@@ -6,7 +6,7 @@ use std::hash::RandomState;
 
 use svc_model::open::Open;
 use svc_model::query::AttributionSource;
-use svc_model::reports::Counts;
+use svc_model::reports::{Counts, LifecycleRepositorySkips};
 use svc_model::spend::{
     CohortSpend, JoinedReceipts, OtherSpendRows, OutcomeSpend, PriceTableName, SpendBasis, SpendBy,
     SpendCi, SpendFigure, SpendOutcomes, SpendRow,
@@ -41,10 +41,16 @@ impl<'w> Work<'w> {
     }
 
     /// Returns the commits at which the Session of an item was observed.
-    pub(super) fn commits_of_session(&self, item: &Item) -> impl Iterator<Item = &'w ReachedCommit> {
+    pub(super) fn commits_of_session(
+        &self,
+        item: &Item,
+    ) -> impl Iterator<Item = &'w ReachedCommit> {
         let commits = self.outcomes.sessions.get(&item.session_id);
         let all = &self.outcomes.commits;
-        commits.into_iter().flatten().filter_map(|commit| all.get(*commit))
+        commits
+            .into_iter()
+            .flatten()
+            .filter_map(|commit| all.get(*commit))
     }
 
     fn outcome(&self, item: &Item) -> Outcome {
@@ -63,7 +69,9 @@ impl<'w> Work<'w> {
         }
         let mut commits = self.commits_of_session(item);
         let only = commits.next()?;
-        commits.all(|commit| is_same(commit, only)).then_some(only.verdict)?
+        commits
+            .all(|commit| is_same(commit, only))
+            .then_some(only.verdict)?
     }
 }
 
@@ -115,7 +123,9 @@ pub fn report(
     }
     let (rows, other_rows) = rows(items, &figures, question)?;
     let became = question.work.filter(|_| question.outcomes);
-    let outcomes = became.map(|work| outcomes(items, &figures, &work)).transpose()?;
+    let outcomes = became
+        .map(|work| outcomes(items, &figures, &work))
+        .transpose()?;
     let ci = became.map(|work| ci(items, &figures, &work)).transpose()?;
     Ok(CohortSpend {
         basis: SpendBasis::ListPrice.into(),
@@ -129,7 +139,7 @@ pub fn report(
         price_table,
         joined_receipts,
         cost_disagreements: items.iter().filter(|item| item.is_disputed).count() as u64,
-        repository_skipped: std::collections::BTreeMap::default(),
+        repository_skipped: LifecycleRepositorySkips::default(),
         attribution_skipped: Counts::default(),
         lost_mirrors: None,
         provenance: Policy::Spend.provenance(quarantine_revision),
@@ -165,12 +175,15 @@ fn rows(
     };
     let mut rows: Vec<SpendRow> = sums.into_iter().map(row).collect();
     rows.sort_unstable_by(|one, other| {
-        let weight = |row: &SpendRow| Reverse((row.figure.cost_usd_micros, row.figure.unpriced_items));
+        let weight =
+            |row: &SpendRow| Reverse((row.figure.cost_usd_micros, row.figure.unpriced_items));
         let order = weight(one).cmp(&weight(other));
         order.then_with(|| one.key.cmp(&other.key))
     });
     let others = rows.split_off(rows.len().min(question.rows_max));
-    let others = (!others.is_empty()).then(|| together(&others)).transpose()?;
+    let others = (!others.is_empty())
+        .then(|| together(&others))
+        .transpose()?;
     Ok((rows, others))
 }
 
@@ -186,7 +199,11 @@ fn together(rows: &[SpendRow]) -> Result<OtherSpendRows, SumTooLarge> {
     Ok(others)
 }
 
-fn outcomes(items: &[Item], figures: &[SpendFigure], work: &Work<'_>) -> Result<SpendOutcomes, SumTooLarge> {
+fn outcomes(
+    items: &[Item],
+    figures: &[SpendFigure],
+    work: &Work<'_>,
+) -> Result<SpendOutcomes, SumTooLarge> {
     let mut outcomes = SpendOutcomes::default();
     for (item, figure) in items.iter().zip(figures) {
         let of = of(&mut outcomes, work.outcome(item));

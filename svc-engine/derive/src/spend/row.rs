@@ -34,8 +34,14 @@ impl<'k> Key<'k> {
                 or(key, SpendRowWithoutKey::NoModel)
             }
             SpendBy::Session => (Self::Session(&item.session_id), false),
-            SpendBy::User => or(item.user_id.as_ref().map(Self::User), SpendRowWithoutKey::NoUser),
-            SpendBy::Agent => or(item.agent.as_deref().map(Self::Agent), SpendRowWithoutKey::NoAgent),
+            SpendBy::User => or(
+                item.user_id.as_ref().map(Self::User),
+                SpendRowWithoutKey::NoUser,
+            ),
+            SpendBy::Agent => or(
+                item.agent.as_deref().map(Self::Agent),
+                SpendRowWithoutKey::NoAgent,
+            ),
             SpendBy::Repository => Self::reached(item, work, Self::repository),
             SpendBy::Commit => Self::reached(item, work, Self::commit),
             SpendBy::PullRequest => Self::reached(item, work, Self::pull_request),
@@ -52,7 +58,10 @@ impl<'k> Key<'k> {
         if let Some(commit) = work.and_then(|work| work.commit_of(item)) {
             return (key(commit), true);
         }
-        let mut keys = work.into_iter().flat_map(|work| work.commits_of_session(item)).map(key);
+        let mut keys = work
+            .into_iter()
+            .flat_map(|work| work.commits_of_session(item))
+            .map(key);
         let Some(first) = keys.next() else {
             return (Self::Without(SpendRowWithoutKey::NoCommitEvidence), false);
         };
