@@ -30,6 +30,7 @@ pub mod rank;
 pub mod repository;
 pub mod retention_report;
 pub mod retention_scores;
+pub mod reverts;
 pub mod score;
 pub mod search_tokens;
 mod sent;

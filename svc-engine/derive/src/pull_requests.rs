@@ -25,6 +25,8 @@ pub struct KnownPullRequest {
     pub heads: BTreeSet<CommitSha>,
     /// The commit of the base branch.
     pub base_sha: CommitSha,
+    /// The branches that it was to be merged into.
+    pub base_branches: BTreeSet<String>,
     /// The commit that holds the merged work; `None` if no merge is known.
     pub merge_commit_sha: Option<CommitSha>,
 }
@@ -193,6 +195,7 @@ mod tests {
             head_declined: None,
             heads: heads.chars().map(commit).collect(),
             base_sha: commit('0'),
+            base_branches: BTreeSet::new(),
             merge_commit_sha: merge.map(commit),
         }
     }

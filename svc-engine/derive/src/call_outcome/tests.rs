@@ -14,6 +14,7 @@ fn memberships(merge: Option<char>) -> Memberships {
         head_declined: None,
         heads: [commit('a'), commit('b')].into(),
         base_sha: commit('0'),
+        base_branches: BTreeSet::new(),
         merge_commit_sha: merge.map(commit),
     };
     let commits = CommitsOf::from([(home(1), ['a', 'b', 'c'].map(commit).into())]);

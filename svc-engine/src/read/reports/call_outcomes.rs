@@ -1,11 +1,11 @@
 //! What became of the calls of a cohort: read once, and counted by every report that asks.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use svc_engine_derive::attribution::AssessedCommit;
-use svc_engine_derive::call_outcome::{self, CallOutcomes, OutcomeInputs};
+use svc_engine_derive::call_outcome::{self, CallOutcomes, OutcomeInputs, ReachedCommit};
 use svc_engine_derive::ci::CiResolution;
 use svc_engine_derive::decision::CallOwner;
 use svc_engine_derive::merge_retention::{AncestryQuestion, ReachedFrom};
@@ -13,6 +13,7 @@ use svc_engine_derive::pull_requests::{
     self, CommitsOf, KnownPullRequest, Memberships, PullRequests,
 };
 use svc_engine_derive::repository::Names;
+use svc_engine_derive::reverts;
 use svc_engine_fact::threads::at_once;
 use svc_engine_fact::{Lifetime, PullRequest, PullRequestMerge, PullRequestRevision};
 use svc_engine_mirror::Ancestry;
@@ -24,6 +25,7 @@ use svc_model::repository::{CommitSha, RepositoryName};
 
 use super::merges::{ancestry, of_base, of_head};
 use super::population::{owners, up_to};
+use super::reverts::PushedReverts;
 use super::{CohortFacts, DerivedOf, Diffs, Extent, Gathered, Reader, ReportSources, ci};
 use crate::error::Error;
 
@@ -32,6 +34,8 @@ pub(in crate::read) struct ReadOutcomes {
     /// The calls, in the order of observation.
     pub(in crate::read) calls: Vec<CohortCall>,
     pub(in crate::read) outcomes: CallOutcomes,
+    /// The indices of the commits that a later commit reverts, or whose merge it reverts.
+    pub(in crate::read) reverted: HashSet<usize, RandomState>,
     /// The calls of which no commit could have been seen.
     pub(in crate::read) unobservable: Vec<(FactId, Unobservable)>,
     /// Every commit that some call could have led to.
@@ -60,7 +64,9 @@ pub(in crate::read) fn read(
         mut cohort,
         mut reader,
     } = Gathered::new(snapshot, sources, extent, Diffs::Once, further)?;
-    let commits = commits(&cohort);
+    let mut commits = commits(&cohort);
+    let reverts = PushedReverts::read(&mut reader, &cohort.pushes, &commits)?;
+    reverts.add_to(&mut commits);
     let pull_requests = read_pull_requests(snapshot, &mut reader, extent, &commits)?;
     let memberships = memberships(&reader, &cohort, &pull_requests, &commits)?;
     let merge_ci = merge_ci(snapshot, &mut reader, &memberships)?;
@@ -78,7 +84,9 @@ pub(in crate::read) fn read(
         };
         call_outcome::derive(evidence, inputs)
     });
+    let reverted = reverted(&outcomes, &reverts, &memberships, &pull_requests);
     Ok(ReadOutcomes {
+        reverted,
         calls: std::mem::take(&mut cohort.population.calls),
         outcomes,
         of: state,
@@ -92,6 +100,41 @@ pub(in crate::read) fn read(
         attribution_skipped: cohort.attributions.skipped,
         lost_mirrors: reader.lost_mirrors(snapshot)?,
     })
+}
+
+/// Returns the indices of the commits that a later commit reverts, or whose merge it reverts.
+fn reverted(
+    outcomes: &CallOutcomes,
+    pushed: &PushedReverts,
+    memberships: &Memberships,
+    pull_requests: &PullRequests,
+) -> HashSet<usize, RandomState> {
+    let mut all = HashSet::default();
+    let numbered: Vec<(usize, &ReachedCommit)> = outcomes.commits.iter().enumerate().collect();
+    // The commits are sorted by repository.
+    for of_repository in numbered.chunk_by(|(_, one), (_, next)| one.repository == next.repository)
+    {
+        let repository = &of_repository[0].1.repository;
+        let known = pull_requests.get(repository).into_iter().flatten();
+        let base_branches: BTreeSet<String> = known
+            .flat_map(|known| known.base_branches.iter().cloned())
+            .collect();
+        let reverts = pushed.of(repository, memberships, &base_branches);
+        let reverted = reverts::reverted(&reverts);
+        let is_reverted = |commit: &ReachedCommit| {
+            let merge = commit.pull_request.as_ref();
+            let merge = merge.and_then(|of| of.merge_commit_sha.as_ref());
+            reverted.contains(&commit.commit_sha)
+                || merge.is_some_and(|merge| reverted.contains(merge))
+        };
+        let of_repository = of_repository.iter();
+        all.extend(
+            of_repository
+                .filter(|(_, commit)| is_reverted(commit))
+                .map(|(number, _)| *number),
+        );
+    }
+    all
 }
 
 /// Returns the commits that the work reached, by repository.
@@ -194,6 +237,7 @@ fn add(
             head_declined: None,
             heads: BTreeSet::new(),
             base_sha: pull_request.base_sha.clone(),
+            base_branches: BTreeSet::new(),
             merge_commit_sha: None,
         });
     match reader.resolving.of(of_head(pull_request)) {
@@ -201,6 +245,8 @@ fn add(
         Err(decline) => known.head_declined = Some(decline),
     }
     known.heads.insert(pull_request.head_sha.clone());
+    let base = pull_request.base_ref.as_str().to_owned();
+    known.base_branches.insert(base);
     say(known);
 }
 

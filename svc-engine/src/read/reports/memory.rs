@@ -36,6 +36,8 @@ pub struct ReportMemory {
     pub(super) reach_key: ReachKey,
     /// Which commits can be reached from which.
     pub(super) ancestries: MeteredCache<AncestryKey, Arc<Ancestry>>,
+    /// The commits that each commit says it reverts.
+    pub(super) reverts: MeteredCache<RepositoryCommit, Arc<[CommitSha]>>,
     /// How much of files was left when they were merged.
     pub(super) scores: MeteredCache<ScoredFile, Arc<ScoredCommit>>,
     /// The share of an edit that was left, by observation.
@@ -92,7 +94,7 @@ pub struct MemoryUse {
 impl ReportMemory {
     /// Returns an empty memory of about `bytes` bytes.
     pub fn new(bytes: u64) -> Self {
-        let part = |parts: u64| bytes / 24 * parts;
+        let part = |parts: u64| bytes / 25 * parts;
         Self {
             ranges: MeteredCache::new(part(1), 512),
             files: MeteredCache::new(part(7), 4_096),
@@ -100,19 +102,21 @@ impl ReportMemory {
             tied: MeteredCache::new(part(5), 1_024),
             reach_key: ReachKey::default(),
             ancestries: MeteredCache::new(part(2), 65_536),
+            reverts: MeteredCache::new(part(1), 256),
             scores: MeteredCache::new(part(3), 384),
             shares: MeteredCache::new(part(1), 64),
         }
     }
 
     /// Returns the use of each kind of entry, by name.
-    pub fn uses(&self) -> [(&'static str, MemoryUse); 7] {
+    pub fn uses(&self) -> [(&'static str, MemoryUse); 8] {
         [
             ("pushes", self.ranges.used()),
             ("commit_files", self.files.used()),
             ("answers", self.answers.used()),
             ("tied_commits", self.tied.used()),
             ("ancestries", self.ancestries.used()),
+            ("reverts", self.reverts.used()),
             ("merged_files", self.scores.used()),
             ("edits", self.shares.used()),
         ]

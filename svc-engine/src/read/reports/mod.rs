@@ -21,6 +21,7 @@ mod past;
 mod population;
 mod pushed;
 mod resolving;
+mod reverts;
 mod scoring;
 mod share;
 
@@ -47,8 +48,8 @@ pub(in crate::read) use self::inferred::{Bounds, Inference, KnownCommit, moment}
 pub use self::memory::{MemoryUse, ReportMemory};
 pub(in crate::read) use self::mirrors::{OpenMirror, OpenMirrors};
 pub use self::past::{abandonment, attribution_share, merge_retention};
-pub(in crate::read) use self::population::up_to;
 use self::population::Population;
+pub(in crate::read) use self::population::up_to;
 pub use self::pushed::attributions_of_pushes;
 use svc_engine_derive::attribution::{self, Attributions, Inputs, Note};
 use svc_engine_derive::cohort::{self, CohortEvidence};
@@ -56,7 +57,7 @@ use svc_engine_derive::declined::DeclinedFacts;
 use svc_engine_derive::observed::{ObservedCommit, ObservedEdges};
 use svc_engine_derive::repository::Repositories;
 use svc_engine_derive::{lifecycle, model_report};
-use svc_engine_fact::threads;
+use svc_engine_fact::{Lifetime, Push, threads};
 use svc_engine_mirror::MirrorReading;
 use svc_engine_store::{CohortCall, Snapshot};
 
@@ -199,12 +200,33 @@ struct Gathered<'g> {
 /// The facts about a cohort.
 struct CohortFacts {
     population: Population,
+    /// The pushes near the calls whose repository is known.
+    pushes: Vec<BranchPush>,
     /// The links of the cohort's Sessions to commits.
     observations: Vec<ObservedCommit>,
     attributions: Attributions,
     /// What is left out because its repository cannot be determined.
     declined: DeclinedFacts,
     ci: CohortCi,
+}
+
+/// A push to a branch of a known repository.
+struct BranchPush {
+    push_id: FactId,
+    repository: Lifetime,
+    /// The name of the branch, or the whole ref if it is none.
+    branch: String,
+}
+
+impl BranchPush {
+    fn of(push: &Push, resolving: &Resolving) -> Option<Self> {
+        let branch = push.r#ref.strip_prefix("refs/heads/");
+        Some(Self {
+            push_id: push.push_id,
+            repository: resolving.of_push(push).ok()?,
+            branch: branch.unwrap_or(&push.r#ref).to_owned(),
+        })
+    }
 }
 
 /// Reads what pushes brought and what calls answered, and resolves repositories from the facts up
@@ -289,6 +311,10 @@ impl<'g> Gathered<'g> {
             answer_bytes_max: REPORT_ANSWER_BYTES_MAX,
             only: None,
         };
+        let branch_pushes = pushes
+            .iter()
+            .filter_map(|push| BranchPush::of(push, &resolving));
+        let branch_pushes: Vec<BranchPush> = branch_pushes.collect();
         let (has_push, pushes) = (!pushes.is_empty(), declined(&question.pushes));
         let attributions = attribute(snapshot, &mut history, &answers, question)?;
         let rows = attributions
@@ -309,6 +335,7 @@ impl<'g> Gathered<'g> {
         Ok(Self {
             cohort: CohortFacts {
                 population,
+                pushes: branch_pushes,
                 observations,
                 attributions,
                 declined,
