@@ -16,7 +16,7 @@ use crate::capture::CaptureSource;
 use crate::id::{SessionId, UserId};
 use crate::open::{Open, Vocabulary};
 use crate::query::LifetimeIdentity;
-use crate::reports::{AttributionSkip, Counts, LifecycleRepositorySkips, Provenance};
+use crate::reports::{AttributionSkip, Counts, LifecycleRepositorySkips, Provenance, Unobservable};
 use crate::repository::CommitSha;
 use crate::spend::{PriceTableName, SpendFigure, UnpricedReason};
 use crate::time::Instant;
@@ -274,7 +274,7 @@ pub struct Overview {
     /// How many Sessions the request selects.
     pub session_count: u64,
     /// Why the changes that are `not_observable` are so.
-    pub unobservable: Counts<AttributionSkip>,
+    pub unobservable: Counts<Unobservable>,
     /// Why calls have no cost.
     pub unpriced: Counts<UnpricedReason>,
     /// The price table that costs were derived with; null if none was loaded.

@@ -83,7 +83,7 @@ impl Request for SpendRequest {
             scope: ReportScope::new(start..end, as_of)?,
             by: by.unwrap_or(SpendBy::Model),
             limit: limit.unwrap_or_default(),
-            outcomes: outcomes.is_none_or(|outcomes| outcomes.get()),
+            outcomes: outcomes.is_none_or(Truth::get),
         };
         if !request.needs_commits() {
             request.scope.max_inference_calls = SPEND_ITEMS_MAX;

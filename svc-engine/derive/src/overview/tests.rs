@@ -1,5 +1,3 @@
-use std::collections::BTreeSet;
-
 use svc_engine_fact::testing::builders::{at, commit, id};
 use svc_model::ingest::CiResult;
 

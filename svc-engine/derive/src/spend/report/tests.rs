@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use svc_engine_fact::Lifetime;
@@ -8,6 +8,7 @@ use svc_model::spend::{SpendKey, SpendRowWithoutKey, UnpricedReason};
 use svc_model::usage::TokenCounts;
 
 use super::*;
+use crate::call_outcome::Landed;
 use crate::price::PriceFile;
 use crate::pull_requests::PullRequestMembership;
 use crate::spend::{Model, ReceiptCounts};
@@ -107,7 +108,12 @@ fn reached(digit: char, pull_request: Option<(i64, bool)>) -> ReachedCommit {
             merge_commit_sha: None,
         }),
         verdict: (digit == 'a').then_some(Verdict::Passed),
-        landed_verdict: None,
+        landed: Landed {
+            commit_sha: commit(digit),
+            is_merge: false,
+            verdict: None,
+            failed_workflows: BTreeSet::new(),
+        },
     }
 }
 
