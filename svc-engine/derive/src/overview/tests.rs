@@ -10,7 +10,6 @@ use crate::pull_requests::{CommitsOf, KnownPullRequest, Memberships, PullRequest
 use crate::spend::{Model, ReceiptCounts};
 
 const DAY: i64 = 24 * 60 * 60;
-const KEPT: &str = "0123456789abc";
 
 /// A call, or with no number the receipt of one, at a time in seconds.
 fn item(call: Option<u128>, of: &str, seconds: i64) -> Item {
