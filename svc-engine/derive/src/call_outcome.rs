@@ -86,9 +86,7 @@ impl Landed {
             commit_sha: commit_sha.clone(),
             is_merge,
             verdict: ci.and_then(|ci| ci.verdict),
-            failed_workflows: failed
-                .filter_map(|run| run.workflow.name.clone())
-                .collect(),
+            failed_workflows: failed.filter_map(|run| run.workflow.name.clone()).collect(),
         }
     }
 }
@@ -240,8 +238,7 @@ fn reached(
     let merge = pull_request.as_ref();
     let merge = merge.and_then(|pull_request| pull_request.merge_commit_sha.as_ref());
     let merged = merge.filter(|merge| *merge != commit_sha);
-    let merged =
-        merged.map(|merge| Landed::of(merge, true, inputs.merge_ci.of(repository, merge)));
+    let merged = merged.map(|merge| Landed::of(merge, true, inputs.merge_ci.of(repository, merge)));
     ReachedCommit {
         repository: repository.clone(),
         commit_sha: commit_sha.clone(),

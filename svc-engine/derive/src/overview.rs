@@ -123,7 +123,9 @@ pub fn derive(
         of_model.add(item, &marks)?;
         let session = sessions.entry(&item.session_id).or_default();
         session.add(item, &marks, evidence.outcomes)?;
-        session.is_listed |= selected.outcome.is_none_or(|outcome| marks.counts_for(outcome));
+        session.is_listed |= selected
+            .outcome
+            .is_none_or(|outcome| marks.counts_for(outcome));
         if let Some(reason) = marks.unobservable {
             tables.unobservable.add(reason, 1);
         }
@@ -297,9 +299,14 @@ fn only_repository<'e>(outcomes: &'e CallOutcomes, session_id: &SessionId) -> Op
 
 impl Selected<'_> {
     fn holds(&self, item: &Item, marks: &Marks<'_>) -> bool {
-        self.repository.is_none_or(|of| marks.repository == Some(of))
-            && self.model.is_none_or(|of| name(item).map(|name| &**name) == Some(of))
-            && self.user_id.is_none_or(|of| item.user_id.as_ref() == Some(of))
+        self.repository
+            .is_none_or(|of| marks.repository == Some(of))
+            && self
+                .model
+                .is_none_or(|of| name(item).map(|name| &**name) == Some(of))
+            && self
+                .user_id
+                .is_none_or(|of| item.user_id.as_ref() == Some(of))
     }
 }
 
@@ -391,10 +398,11 @@ impl<'e> SessionTally<'e> {
         for commit in commits {
             let commit = &outcomes.commits[*commit];
             self.repositories.insert(commit.repository.clone());
-            self.pull_requests.extend(commit.pull_request.as_ref().map(|of| {
-                let repository = commit.repository.clone();
-                (repository, of.pr_number, of.is_merged)
-            }));
+            self.pull_requests
+                .extend(commit.pull_request.as_ref().map(|of| {
+                    let repository = commit.repository.clone();
+                    (repository, of.pr_number, of.is_merged)
+                }));
         }
     }
 

@@ -71,8 +71,16 @@ mod tests {
             (hourly(), last + 3 * DAY - 1, None),
             (hourly()[1..].to_vec(), last + 30 * DAY, None),
             // Usually once a day: ten days are not longer than ten times that.
-            ((0..9).map(|number| at(number * DAY)).collect(), 18 * DAY, None),
-            ((0..9).map(|number| at(number * DAY)).collect(), 18 * DAY + 10, Some(86_400)),
+            (
+                (0..9).map(|number| at(number * DAY)).collect(),
+                18 * DAY,
+                None,
+            ),
+            (
+                (0..9).map(|number| at(number * DAY)).collect(),
+                18 * DAY + 10,
+                Some(86_400),
+            ),
             (Vec::new(), 30 * DAY, None),
         ] {
             let silence = after_arrivals(arrivals.clone(), at(now));

@@ -81,19 +81,30 @@ impl Week {
         world.decide(46, 6, true, true);
         let unknown = Cost::Unknown(UnpricedReason::NoPriceTable);
         let items = vec![
-            (by(item(Some(1), "s1", 10), "ann", "m1"), Cost::Captured(100)),
+            (
+                by(item(Some(1), "s1", 10), "ann", "m1"),
+                Cost::Captured(100),
+            ),
             (by(item(Some(2), "s1", DAY), "ann", "m2"), Cost::Derived(20)),
-            (by(item(Some(3), "s2", DAY + 1), "bob", "m1"), Cost::Captured(3)),
+            (
+                by(item(Some(3), "s2", DAY + 1), "bob", "m1"),
+                Cost::Captured(3),
+            ),
             (by(item(Some(4), "s2", 2 * DAY), "bob", "m1"), unknown),
             (by(item(Some(5), "s2", 2 * DAY), "bob", "m1"), unknown),
             (item(Some(6), "s3", 3 * DAY), Cost::Captured(0)),
             (item(Some(7), "s3", 3 * DAY), unknown),
-            (by(item(None, "s4", 3 * DAY), "eve", "m1"), Cost::Captured(5)),
+            (
+                by(item(None, "s4", 3 * DAY), "eve", "m1"),
+                Cost::Captured(5),
+            ),
         ];
         Self {
             world,
             items,
-            unobservable: [(id(6), Unobservable::NoPush), (id(1), Unobservable::NoPush)].into_iter().collect(),
+            unobservable: [(id(6), Unobservable::NoPush), (id(1), Unobservable::NoPush)]
+                .into_iter()
+                .collect(),
             window: at(5)..at(3 * DAY + 5),
         }
     }
@@ -149,8 +160,18 @@ impl Week {
 fn every_figure_counts_what_it_says() {
     let figures = Week::new().tables(Selected::default(), &[]).figures;
     let spend = figures.spend;
-    assert_eq!((spend.calls, spend.receipts_only, spend.unpriced_items), (7, 1, 3));
-    assert_eq!((spend.captured.items, spend.derived.items, spend.cost_usd_micros), (4, 1, 128));
+    assert_eq!(
+        (spend.calls, spend.receipts_only, spend.unpriced_items),
+        (7, 1, 3)
+    );
+    assert_eq!(
+        (
+            spend.captured.items,
+            spend.derived.items,
+            spend.cost_usd_micros
+        ),
+        (4, 1, 128)
+    );
     let expected = OverviewFigures {
         calls: 7,
         sessions: 3,
@@ -195,14 +216,22 @@ fn each_table_adds_up_to_the_figures() {
             sum(|row| row.failed),
             sum(|row| row.not_observable),
             sum(|row| row.spend.unpriced_items),
-            u64::try_from(rows.iter().map(|row| row.spend.cost_usd_micros).sum::<i64>()).unwrap(),
+            u64::try_from(
+                rows.iter()
+                    .map(|row| row.spend.cost_usd_micros)
+                    .sum::<i64>(),
+            )
+            .unwrap(),
         ]
     };
     let all = sums(vec![&tables.figures]);
     assert_eq!(sums(tables.days.iter().map(|(_, row)| row).collect()), all);
     assert_eq!(sums(tables.repositories.values().collect()), all);
     assert_eq!(sums(tables.models.values().collect()), all);
-    assert_eq!(sums(tables.sessions.iter().map(|row| &row.figures).collect()), all);
+    assert_eq!(
+        sums(tables.sessions.iter().map(|row| &row.figures).collect()),
+        all
+    );
     let figures = tables.figures;
     let committed = figures.passed + figures.failed + figures.no_verdict;
     assert_eq!(figures.committed, committed);
@@ -213,7 +242,11 @@ fn each_table_adds_up_to_the_figures() {
 #[test]
 fn days_are_cut_to_the_window() {
     let tables = Week::new().tables(Selected::default(), &[]);
-    let days: Vec<_> = tables.days.iter().map(|(day, row)| (day.clone(), row.calls)).collect();
+    let days: Vec<_> = tables
+        .days
+        .iter()
+        .map(|(day, row)| (day.clone(), row.calls))
+        .collect();
     // The first second of the tests is the start of a day in UTC.
     let expected = [
         (at(5)..at(DAY), 1),
@@ -239,11 +272,26 @@ fn a_filter_selects_calls_and_an_outcome_only_sessions() {
     let all = Selected::default();
     assert_eq!(calls(all), (7, "s3 s4 s2 s1".to_owned()));
     let home_one = home(1);
-    let repository = Selected { repository: Some(&home_one), ..all };
+    let repository = Selected {
+        repository: Some(&home_one),
+        ..all
+    };
     assert_eq!(calls(repository), (1, "s1".to_owned()));
-    assert_eq!(calls(Selected { model: Some("m1"), ..all }), (4, "s4 s2 s1".to_owned()));
+    assert_eq!(
+        calls(Selected {
+            model: Some("m1"),
+            ..all
+        }),
+        (4, "s4 s2 s1".to_owned())
+    );
     let bob = UserId::new("bob").unwrap();
-    assert_eq!(calls(Selected { user_id: Some(&bob), ..all }), (3, "s2".to_owned()));
+    assert_eq!(
+        calls(Selected {
+            user_id: Some(&bob),
+            ..all
+        }),
+        (3, "s2".to_owned())
+    );
     for (outcome, sessions) in [
         (OverviewOutcome::Changes, "s3 s2 s1"),
         (OverviewOutcome::Accepted, "s3 s2 s1"),
@@ -259,7 +307,10 @@ fn a_filter_selects_calls_and_an_outcome_only_sessions() {
         (OverviewOutcome::Rejected, "s2"),
         (OverviewOutcome::Unpriced, "s3 s2"),
     ] {
-        let selected = Selected { outcome: Some(outcome), ..all };
+        let selected = Selected {
+            outcome: Some(outcome),
+            ..all
+        };
         assert_eq!(calls(selected), (7, sessions.to_owned()), "{outcome}");
     }
 }
@@ -267,7 +318,11 @@ fn a_filter_selects_calls_and_an_outcome_only_sessions() {
 #[test]
 fn a_session_shows_what_its_work_reached() {
     let tables = Week::new().tables(Selected::default(), &[]);
-    let row = tables.sessions.iter().find(|row| row.session_id == session("s1")).unwrap();
+    let row = tables
+        .sessions
+        .iter()
+        .find(|row| row.session_id == session("s1"))
+        .unwrap();
     let expected = BTreeSet::from([(home(1), 7, true), (home(2), 8, false)]);
     assert_eq!(row.pull_requests, expected);
     assert_eq!(row.repositories, BTreeSet::from([home(1), home(2)]));
@@ -279,7 +334,12 @@ fn a_session_shows_what_its_work_reached() {
 #[test]
 fn a_reverted_commit_takes_its_calls_with_it() {
     let week = Week::new();
-    let merged = week.outcomes().commits.iter().position(ReachedCommit::is_merged).unwrap();
+    let merged = week
+        .outcomes()
+        .commits
+        .iter()
+        .position(ReachedCommit::is_merged)
+        .unwrap();
     let tables = week.tables(Selected::default(), &[merged]);
     assert_eq!((tables.figures.reverted, tables.figures.merged), (1, 1));
 }
@@ -289,6 +349,12 @@ fn an_erased_call_is_not_observable() {
     let mut week = Week::new();
     week.world.erase(id(3));
     let tables = week.tables(Selected::default(), &[]);
-    assert_eq!((tables.figures.no_commit_found, tables.figures.not_observable), (0, 2));
+    assert_eq!(
+        (
+            tables.figures.no_commit_found,
+            tables.figures.not_observable
+        ),
+        (0, 2)
+    );
     assert_eq!(tables.unobservable.get(Unobservable::ContentErased), 1);
 }

@@ -13,6 +13,7 @@ mod extent;
 mod halves;
 mod history;
 mod inferred;
+mod items;
 mod memory;
 mod merges;
 mod mirrors;
@@ -23,6 +24,7 @@ mod pushed;
 mod resolving;
 mod scoring;
 mod share;
+mod spend;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -47,9 +49,10 @@ pub(in crate::read) use self::inferred::{Bounds, Inference, KnownCommit, moment}
 pub use self::memory::{MemoryUse, ReportMemory};
 pub(in crate::read) use self::mirrors::{OpenMirror, OpenMirrors};
 pub use self::past::{abandonment, attribution_share, merge_retention};
-pub(in crate::read) use self::population::up_to;
 use self::population::Population;
+pub(in crate::read) use self::population::up_to;
 pub use self::pushed::attributions_of_pushes;
+pub use self::spend::{SpendQuestion, cohort_spend, spend_report};
 use svc_engine_derive::attribution::{self, Attributions, Inputs, Note};
 use svc_engine_derive::cohort::{self, CohortEvidence};
 use svc_engine_derive::declined::DeclinedFacts;
