@@ -51,9 +51,9 @@ pub use grant::{
 pub use occurrence::{Repeats, ScanBounds, ScanLimits};
 pub use quarantine::quarantine_log;
 pub use reports::{
-    Extent, MemoryUse, ReportMemory, ReportSources, abandonment, accepted_work_lifecycle,
-    attribution_share, attributions_of_pushes, lifecycle_report, merge_retention, model_outcomes,
-    model_report,
+    Extent, MemoryUse, ReportMemory, ReportSources, SpendQuestion, abandonment,
+    accepted_work_lifecycle, attribution_share, attributions_of_pushes, cohort_spend,
+    lifecycle_report, merge_retention, model_outcomes, model_report, spend_report,
 };
 pub(crate) use resources::{ReportResources, Resources};
 pub use runs::ci_runs;

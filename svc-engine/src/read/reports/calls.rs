@@ -17,28 +17,38 @@ pub(super) fn observed(
     snapshot: &mut Snapshot<'_>,
     observed: &Range<Instant>,
 ) -> Result<Vec<CohortCall>, Error> {
-    if observed.is_empty() {
-        return Ok(Vec::new());
-    }
     let read = |snapshot: &mut Snapshot<'_>, observed| {
         let mut calls = Vec::new();
         snapshot.calls_observed(observed, up_to(&mut calls, calls_max()))?;
-        Ok::<_, StoreError>(calls)
+        Ok(calls)
     };
-    if observed.end.microseconds() - observed.start.microseconds() < HALVES_MIN {
-        return Ok(read(snapshot, observed.clone())?);
+    let calls = in_halves(snapshot, observed, read)?;
+    if calls.len() > calls_max() {
+        return Err(StoreError::TooMany.into());
     }
-    let (first, second) = halves(observed);
-    let (calls, later) = snapshot.both(
+    Ok(calls)
+}
+
+/// Reads rows of a range of time; each connection of the snapshot reads half of a long one.
+pub(super) fn in_halves<T: Send>(
+    snapshot: &mut Snapshot<'_>,
+    time: &Range<Instant>,
+    read: impl Fn(&mut Snapshot<'_>, Range<Instant>) -> Result<Vec<T>, StoreError> + Sync,
+) -> Result<Vec<T>, StoreError> {
+    if time.is_empty() {
+        return Ok(Vec::new());
+    }
+    if time.end.microseconds() - time.start.microseconds() < HALVES_MIN {
+        return read(snapshot, time.clone());
+    }
+    let (first, second) = halves(time);
+    let (rows, later) = snapshot.both(
         |snapshot| read(snapshot, first),
         |snapshot| read(snapshot, second),
     );
-    let (mut calls, later) = (calls?, later?);
-    if calls.len() + later.len() > calls_max() {
-        return Err(StoreError::TooMany.into());
-    }
-    calls.extend(later);
-    Ok(calls)
+    let mut rows = rows?;
+    rows.extend(later?);
+    Ok(rows)
 }
 
 fn calls_max() -> usize {

@@ -24,7 +24,7 @@ macro_rules! call_usage {
     ($($condition:expr),+) => {
         concat!(
             "SELECT f.inference_call_id, f.response_id, f.request_id, f.session_id, f.user_id,
-            f.agent, f.observed_at_us, f.captured_at_us, f.model_provider, f.model,
+            f.agent, f.gateway_provider, f.observed_at_us, f.captured_at_us, f.model_provider, f.model,
             f.input_tokens, f.output_tokens, f.capture_source, f.cost_usd_micros,
             f.cache_read_tokens, f.cache_write_tokens, f.cache_write_5m_tokens,
             f.cache_write_1h_tokens, f.reasoning_tokens, f.tier
@@ -80,6 +80,8 @@ pub struct CallUsageRow {
     pub user_id: Option<UserId>,
     /// The agent or program that made it, if its source says so.
     pub agent: Option<String>,
+    /// The gateway that sent it.
+    pub gateway_provider: GatewayProvider,
     /// When it was observed.
     pub observed_at: Instant,
     /// When it was captured.
@@ -113,6 +115,7 @@ impl CallUsageRow {
             session_id: columns.next()?,
             user_id: columns.next()?,
             agent: columns.next()?,
+            gateway_provider: columns.next()?,
             observed_at: columns.next()?,
             captured_at: columns.next()?,
             model_provider: columns.next()?,
