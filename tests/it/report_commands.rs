@@ -447,7 +447,24 @@ fn a_rate_that_nobody_could_observe_is_shown_as_unknown(backend: Backend) {
         ] {
             assert!(text.contains("not observable: no "), "{text}");
             assert!(text.contains("It is unknown, not 0."), "{text}");
+            let counts = "of 2 calls, 2 not observable: no push was received near the calls (2)";
+            let by_model = "of 1 calls, 1 not observable: no push was received near the calls (1)";
+            let has_counts = text.contains(counts) || text.contains(by_model);
+            assert!(has_counts || command != "model", "{text}");
+            assert!(!text.contains("0.0%"), "{text}");
         }
+    }
+    for row in read(&server, &["report", "model"])["rows"]
+        .as_array()
+        .expect("rows")
+    {
+        assert_eq!(row["attribution_rate"], json!(0.0), "{row}");
+        assert_eq!(row["attribution_observable"], json!(0), "{row}");
+        assert_eq!(
+            row["attribution_unobservable"],
+            json!({"push_absent": 1}),
+            "{row}"
+        );
     }
     for page in ["models", "lifecycle"] {
         let text = open(&server, &cookies, &format!("/console/{page}")).text();

@@ -28,13 +28,14 @@ mod commits;
 mod files;
 mod plan;
 mod reach;
+mod sight;
 mod similarity;
 mod texts;
 mod tokens;
 
 use svc_model::id::{FactId, SessionId};
 use svc_model::query::AttributionSource;
-use svc_model::reports::{AttributionSkip, Counts};
+use svc_model::reports::{AttributionSkip, Counts, Unobservable};
 use svc_model::repository::{CommitSha, RepositoryDecline};
 use svc_model::time::Instant;
 
@@ -109,6 +110,24 @@ pub struct Note {
     pub session_id: SessionId,
 }
 
+/// Why the commits of a push are not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MirrorAbsence {
+    /// The repository has no mirror, or its mirror lacks the push.
+    Never,
+    /// The repository had a mirror, which is missing.
+    Lost,
+}
+
+impl From<MirrorAbsence> for Unobservable {
+    fn from(absence: MirrorAbsence) -> Self {
+        match absence {
+            MirrorAbsence::Never => Self::NoMirror,
+            MirrorAbsence::Lost => Self::LostMirrors,
+        }
+    }
+}
+
 /// What calls and commits are matched from. The order of each list does not matter, and neither do
 /// duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -181,6 +200,9 @@ pub struct Attributions {
     pub skipped: Counts<AttributionSkip>,
     /// Files whose row is a guess although an erased call of a noted Session may have written them.
     pub notes_hidden: u64,
+    /// The calls of which no commit could have been seen, each with the reason. Those with a row are
+    /// not among them, unless the row's commit could not be read in full.
+    pub unobservable: Vec<(FactId, Unobservable)>,
     /// What each commit that was read is tied to, for a caller that remembers it.
     pub tied: Vec<TiedCommit>,
 }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::RandomState;
 use svc_engine_fact::Lifetime;
 use svc_model::id::{FactId, OrgId, SessionId};
+use svc_model::reports::Unobservable;
 
 use super::attribution::Attribution;
 use super::ci::{CiResolution, CommitCi};
@@ -45,6 +46,8 @@ pub struct CohortEvidence<'e> {
     pub calls: &'e [CohortCall],
     /// The Attributions to them. Those to other calls are ignored.
     pub attributions: &'e [Attribution],
+    /// The calls of which no commit could have been seen, with the reason. Attributions prevail.
+    pub unobservable: &'e [(FactId, Unobservable)],
     /// The observations of their Sessions.
     pub observations: &'e [ObservedCommit],
     /// The decisions of their Sessions.
@@ -98,6 +101,8 @@ pub(super) struct CallEvidence<'e> {
     pub(super) similarities: (f64, u64),
     /// The decisions attached to it, in order.
     pub(super) decisions: Vec<&'e Decision>,
+    /// Why no commit of it could have been seen, if so.
+    pub(super) unobservable: Option<Unobservable>,
 }
 
 impl<'e> CallEvidence<'e> {
@@ -152,6 +157,7 @@ impl<'e> Cohort<'e> {
                 edges: Vec::new(),
                 similarities: (0.0, 0),
                 decisions: Vec::new(),
+                unobservable: None,
             })
             .collect();
         calls.sort_unstable_by_key(|work| work.call.inference_call_id);
@@ -167,6 +173,7 @@ impl<'e> Cohort<'e> {
             places,
         };
         cohort.tie(evidence, observed);
+        cohort.leave_unobservable(evidence);
         for (decision, call) in evidence.decisions.attached() {
             if let Some(place) = cohort.place(call) {
                 cohort.calls[place].decisions.push(decision);
@@ -212,6 +219,16 @@ impl<'e> Cohort<'e> {
                         observations,
                     });
                 }
+            }
+        }
+    }
+
+    /// Marks the calls without a commit of which none could have been seen.
+    fn leave_unobservable(&mut self, evidence: &CohortEvidence<'_>) {
+        for (call, why) in evidence.unobservable {
+            if let Some(place) = self.place(*call) {
+                let work = &mut self.calls[place];
+                work.unobservable = work.edges.is_empty().then_some(*why);
             }
         }
     }

@@ -13,9 +13,18 @@ use super::statistics::{
 /// of 1 - [`ALPHA`].
 pub const TWO_SIDED_CONFIDENCE: f64 = 0.9;
 
+/// Which calls are the cases of Attribution rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cases {
+    /// All calls of the rates in the rows.
+    All,
+    /// Those of which a commit could have been seen.
+    Observable,
+}
+
 /// Compares two models. A model without a row has no cases.
-pub fn compare(rows: &[ModelRow], model_a: &str, model_b: &str) -> Comparison {
-    let (a, b) = (Rates::of(rows, model_a), Rates::of(rows, model_b));
+pub fn compare(rows: &[ModelRow], model_a: &str, model_b: &str, cases: Cases) -> Comparison {
+    let [a, b] = [model_a, model_b].map(|model| Rates::of(rows, model, cases));
     Comparison {
         model_a: model_a.to_owned(),
         model_b: model_b.to_owned(),
@@ -37,8 +46,9 @@ pub fn non_inferiority(
     model_a: &str,
     model_b: &str,
     margin: f64,
+    cases: Cases,
 ) -> ModelNonInferiority {
-    let (a, b) = (Rates::of(rows, model_a), Rates::of(rows, model_b));
+    let [a, b] = [model_a, model_b].map(|model| Rates::of(rows, model, cases));
     ModelNonInferiority {
         ci_pass_rate: non_inferiority_test(a.ci_pass, b.ci_pass, margin),
         attribution_rate: non_inferiority_test(a.attribution, b.attribution, margin),
@@ -53,14 +63,18 @@ struct Rates {
 }
 
 impl Rates {
-    fn of(rows: &[ModelRow], model: &str) -> Self {
+    fn of(rows: &[ModelRow], model: &str, cases: Cases) -> Self {
+        let attribution_cases = |row: &ModelRow| match cases {
+            Cases::All => row.attribution_cases(),
+            Cases::Observable => row.observable_cases(),
+        };
         rows.iter()
             .find(|row| row.model == model)
             .map_or_else(Self::default, |row| Self {
                 ci_pass: Proportion::new(row.ci_passed, row.ci_linked),
                 attribution: Proportion::new(
                     row.attributed_inference_calls,
-                    row.attribution_cases(),
+                    attribution_cases(row),
                 ),
             })
     }
@@ -76,6 +90,8 @@ fn rate_test(a: Proportion, b: Proportion) -> RateTest {
         cohens_h: result.map(|test| test.cohens_h),
         ci_low: result.map(|test| test.ci_low),
         ci_high: result.map(|test| test.ci_high),
+        score_ci_low: result.map(|test| test.score_interval[0]),
+        score_ci_high: result.map(|test| test.score_interval[1]),
         z_stat: result.map(|test| test.z_stat),
         p_value: result.map(|test| test.p_value),
         alpha: ALPHA,

@@ -11,6 +11,7 @@ mod outline;
 use rmcp::model::JsonObject;
 use svc_model::endpoint::{AcceptedWorkLifecycleReport, Endpoint, ModelOutcomesReport};
 use svc_model::json::{Json, Object, from_value};
+use svc_view::SHELL;
 
 pub(crate) use self::lines::written;
 pub(crate) use self::member::{counted, one_line};
@@ -54,11 +55,17 @@ pub(crate) fn ci_runs(body: &Object) -> DossierText {
 /// Writes the outcomes by model.
 pub(crate) fn model_outcomes(body: &Object) -> DossierText {
     let unknown = typed::<ModelOutcomesReport>(body).and_then(|outcomes| {
-        // The share of notes covers the days before the boundary, which must be those of the calls.
-        let is_covered = outcomes.scope.as_of == outcomes.scope.cohort_end;
-        let is_asked = is_covered && !outcomes.report.rows.is_empty();
-        let why = outcomes.report.unobservable().filter(|_| is_asked);
-        Some(why?.sentence("attribution_rate"))
+        let report = outcomes.report;
+        let counts = SHELL.unobservable_calls_of_all(&report)?;
+        let all = report
+            .unobservable()
+            .map(|why| why.sentence("attribution_rate"));
+        let rest = all.unwrap_or_else(|| {
+            "Where attribution_observable is 0, attribution_rate is unknown, not 0; elsewhere the \
+             rate of what could be observed is attributed_inference_calls divided by it."
+                .to_owned()
+        });
+        Some(format!("attribution_rate: {counts}. {rest}"))
     });
     report(body, unknown)
 }

@@ -50,6 +50,11 @@ pub struct RateTest {
     pub ci_low: Option<f64>,
     /// The upper end of that interval. It may be above 1.
     pub ci_high: Option<f64>,
+    /// The lower end of Newcombe's hybrid score 95 % interval of `difference`, from -1 to 1. It says
+    /// something also if every case of each side has the same result.
+    pub score_ci_low: Option<f64>,
+    /// The upper end of that interval.
+    pub score_ci_high: Option<f64>,
     /// `difference` divided by its pooled standard error; 0 if that error is 0.
     pub z_stat: Option<f64>,
     /// The probability of a difference at least this large, to either side, if the rates are equal;
@@ -90,12 +95,22 @@ pub struct RateTest {
 }
 
 impl RateTest {
-    /// Returns the interval of `difference`; `None` without one, also if every case of each side
-    /// has the same result: then the ends meet, and say nothing about other cases.
+    /// Returns the interval of `difference`, if there is one: that of `ci_low` and `ci_high`, or that
+    /// of `score_ci_low` and `score_ci_high` if the ends of the first meet.
     pub fn interval(&self) -> Option<(f64, f64)> {
-        self.ci_low
-            .zip(self.ci_high)
-            .filter(|(low, high)| low < high)
+        let score = self.score_ci_low.zip(self.score_ci_high);
+        if self.is_without_variance() {
+            score
+        } else {
+            self.ci_low.zip(self.ci_high)
+        }
+    }
+
+    /// Returns whether every case of each side has the same result: then `ci_low` and `ci_high` meet,
+    /// and say nothing about other cases.
+    pub fn is_without_variance(&self) -> bool {
+        let ends = self.ci_low.zip(self.ci_high);
+        ends.is_some_and(|(low, high)| low >= high)
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     AttributionAlert, AttributionShareRow, AttributionSkip, CiCommitSkip, CiRunSkip, Comparison,
     CompletionSkip, Counts, Fate, FateSkip, ModelNonInferiority, Provenance, SessionSkip,
-    Stratification,
+    Stratification, Unobservable,
 };
 use crate::closed_set;
 use crate::facts::AgentHarness;
@@ -133,12 +133,27 @@ pub struct ModelRow {
     /// none.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub completions_skipped: Counts<CompletionSkip>,
+    /// How many calls of the denominator of `attribution_rate` could have been observed: they are
+    /// attributed, or a push whose commits were read was received at a time when a commit of theirs
+    /// would be looked for. Absent if all of them could.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attribution_observable: Option<u64>,
+    /// The other calls of that denominator, by reason. Nobody could have seen a commit of theirs, so
+    /// they lower `attribution_rate` although they say nothing. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Counts::is_empty")]
+    pub attribution_unobservable: Counts<Unobservable>,
 }
 
 impl ModelRow {
     /// Returns the denominator of `attribution_rate`: `completions` without `completions_skipped`.
     pub fn attribution_cases(&self) -> u64 {
         cases(self.completions, &self.completions_skipped)
+    }
+
+    /// Returns how many of [`ModelRow::attribution_cases`] could have been observed.
+    pub fn observable_cases(&self) -> u64 {
+        let unobservable = self.attribution_unobservable.total();
+        self.attribution_cases().saturating_sub(unobservable)
     }
 }
 

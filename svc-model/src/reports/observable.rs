@@ -1,77 +1,88 @@
 //! What a report could not have seen. A rate of zero is one only if something else could have been
 //! observed.
 
-use std::fmt::{Display, Formatter, Result};
+use super::{Counts, LifecycleReport, MembershipSkip, ModelReport, ModelRow, Stage};
+use crate::closed_set;
 
-use super::{AttributionSkip, Counts, LifecycleReport, MembershipSkip, ModelReport, Stage};
-
-/// Why a rate is unknown rather than zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "service"), non_exhaustive)]
-pub enum Unobservable {
-    /// No CI verdict was received for a commit that counts.
-    NoCi,
-    /// Mirrors that were fetched once are missing.
-    LostMirrors,
-    /// No commit near the calls could be read: no push was received, or none with a mirror.
-    NoCommit,
-    /// The diffs of the commits near the calls could not be read.
-    NoDiff,
-    /// No Session of the report was observed at a commit.
-    NoObservation,
-    /// No merged pull request was received that may contain the files.
-    NoMerge,
-    /// Which pull requests contain the files could not be checked.
-    MergesUnchecked,
+closed_set! {
+    /// Why something is unknown rather than zero. Of several reasons, the first is given.
+    pub enum Unobservable {
+        /// A push was received and its mirror was read, but no diff of its commits.
+        NoDiff = "commit_diff_unavailable",
+        /// A push was received, but the mirror of its repository, which was fetched once, is missing.
+        LostMirrors = "mirror_lost",
+        /// A push was received, but its repository has no mirror, or the mirror lacks the push.
+        NoMirror = "mirror_absent",
+        /// A push was received, but its repository cannot be determined.
+        NoRepository = "repository_undetermined",
+        /// No push was received.
+        NoPush = "push_absent",
+        /// No Session was observed at a commit.
+        NoObservation = "session_commit_unobserved",
+        /// No merged pull request was received that may contain the files.
+        NoMerge = "merge_absent",
+        /// Which pull requests contain the files could not be checked.
+        MergesUnchecked = "merges_unchecked",
+        /// No CI verdict was received for a commit that counts.
+        NoCi = "ci_verdict_absent",
+    }
 }
 
 impl Unobservable {
     /// Says of a rate or a stage that it is unknown, although it reads as 0.
     pub fn sentence(self, what: &str) -> String {
-        format!("{what} is not observable: {self}. It is unknown, not 0.")
+        let reason = self.reason();
+        format!("{what} is not observable: {reason}. It is unknown, not 0.")
     }
-}
 
-impl Display for Unobservable {
-    fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
-        formatter.write_str(match self {
-            Self::NoCi => "no CI verdict was received",
-            Self::LostMirrors => "no mirror was readable",
-            Self::NoCommit => "no push was received near the calls, or no mirror was readable",
-            Self::NoDiff => "no diff of a pushed commit was readable",
+    /// Says what is lacking.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::NoDiff => "no diff of a commit pushed near the calls was readable",
+            Self::LostMirrors => "no mirror was readable, although there was one",
+            Self::NoMirror => "no mirror of what was pushed near the calls was readable",
+            Self::NoRepository => "no repository of a push near the calls could be determined",
+            Self::NoPush => "no push was received near the calls",
             Self::NoObservation => {
                 "no Session was observed at a commit: no push or no note was received, or no mirror was readable"
             }
             Self::NoMerge => "no merged pull request with these files was received",
             Self::MergesUnchecked => "the merged pull requests could not be checked",
-        })
+            Self::NoCi => "no CI verdict was received",
+        }
+    }
+}
+
+impl ModelRow {
+    /// Returns why the Attribution rate of this model is unknown, if it is: it has calls, but a
+    /// commit of none of them could have been seen. Then a rate of 0 is none.
+    pub fn unobservable(&self) -> Option<Unobservable> {
+        most(&self.attribution_unobservable).filter(|_| self.observable_cases() == 0)
     }
 }
 
 impl ModelReport {
-    /// Returns why the Attribution rates of this report are unknown, if they are: no commit that
-    /// one of its calls may have led to could be looked at. Then a rate of 0 is none.
+    /// Returns why the Attribution rates of all models are unknown, if they are, as
+    /// [`ModelRow::unobservable`] does.
     pub fn unobservable(&self) -> Option<Unobservable> {
-        let is_attributed = self
-            .rows
-            .iter()
-            .any(|row| row.attributed_inference_calls > 0);
-        if is_attributed || !self.attribution_share.is_empty() {
-            return None;
-        }
-        Some(if self.lost_mirrors.is_some() {
-            Unobservable::LostMirrors
-        } else if diffs_unread(&self.attribution_share_skipped) {
-            Unobservable::NoDiff
-        } else {
-            Unobservable::NoCommit
-        })
+        let is_seen = |row: &ModelRow| row.observable_cases() > 0;
+        most(&self.attribution_unobservable()).filter(|_| !self.rows.iter().any(is_seen))
+    }
+
+    /// Counts the calls of all rows of which no commit could have been seen.
+    pub fn attribution_unobservable(&self) -> Counts<Unobservable> {
+        let of_rows = self.rows.iter().map(|row| &row.attribution_unobservable);
+        of_rows.flat_map(Counts::iter).collect()
     }
 }
 
-fn diffs_unread(skipped: &Counts<AttributionSkip>) -> bool {
-    skipped.get(AttributionSkip::CommitDiffUnavailable) > 0
-        || skipped.get(AttributionSkip::MalformedDiffSection) > 0
+/// Returns the reason with the highest count, if there is one.
+fn most(reasons: &Counts<Unobservable>) -> Option<Unobservable> {
+    // The last of equals is taken, so the first reason has to come last.
+    let mut reasons: Vec<_> = reasons.iter().collect();
+    reasons.reverse();
+    let most = reasons.into_iter().max_by_key(|(_, count)| *count);
+    most.map(|(reason, _)| reason)
 }
 
 impl LifecycleReport {

@@ -1,6 +1,6 @@
 //! The comparison of two models.
 
-use svc_model::reports::{NonInferiorityTest, RateTest, Unobservable};
+use svc_model::reports::{ModelRow, NonInferiorityTest, RateTest, Unobservable};
 
 use crate::surface::Surface;
 
@@ -20,10 +20,22 @@ pub fn known<T: Clone>(
     names.into_iter().zip(tests).take(count)
 }
 
-/// Returns the interval of a difference, if there is one.
+/// Returns the first of two models of which nothing could have been observed, and why.
+pub fn unknown_of<'r>(rows: &'r [ModelRow], models: [&str; 2]) -> Option<(&'r str, Unobservable)> {
+    let row = |model| rows.iter().find(|row| row.model == model);
+    let mut rows = models.into_iter().filter_map(row);
+    rows.find_map(|row| Some((row.model.as_str(), row.unobservable()?)))
+}
+
+/// Returns the interval of a difference, if there is one. Newcombe's is named.
 pub fn interval(test: &RateTest) -> Option<String> {
     let (low, high) = test.interval()?;
-    Some(format!("{low:.4} to {high:.4}"))
+    let kind = if test.is_without_variance() {
+        " (Newcombe)"
+    } else {
+        ""
+    };
+    Some(format!("{low:.4} to {high:.4}{kind}"))
 }
 
 /// Says how small a difference is found with the cases of a test, if that can be said.

@@ -25,12 +25,12 @@ mod timeline;
 
 pub use self::capture::{CaptureHint, declined, duplicates, stored};
 pub use self::commit::reason;
-pub use self::comparison::{LOOK_ONCE, NOT_SHOWN, interval, known, least_difference};
+pub use self::comparison::{LOOK_ONCE, NOT_SHOWN, interval, known, least_difference, unknown_of};
 pub use self::found::{NOTHING_FOUND, found, part_text};
 pub use self::lifecycle::{
     NO_COMMIT, NOT_EVERY_PULL_REQUEST, NOT_IN_A_STAGE, PANELS, SCORES, STAGE_WITHOUT_ERASED, stages,
 };
-pub use self::models::{ATTRIBUTION_RATE, Line};
+pub use self::models::{ATTRIBUTION_RATE, Line, attribution};
 pub use self::moment::{age, before, is_date, midnight};
 pub use self::product::{Product, model, product};
 pub use self::session::{Branch, branches};

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 use svc_engine::derive::statistics::Proportion;
-use svc_model::reports::{ScoreDistribution, Unobservable};
-use svc_view::CONSOLE;
+use svc_model::reports::{ModelRow, ScoreDistribution, Unobservable};
+use svc_view::{CONSOLE, attribution};
 
 use super::text::whole;
 
@@ -31,17 +31,19 @@ impl Share {
         }
     }
 
+    /// Returns the share of a model's calls that are attributed, of those of which a commit could have
+    /// been seen. Without a row, there are none.
+    pub(super) fn attributed(label: impl Into<String>, row: Option<&ModelRow>) -> Self {
+        let (count, total, why) = row.map_or((0, 0, None), attribution);
+        Self::new(label, count, total).unless(why)
+    }
+
     /// Draws it as unknown for a reason, if there is one and anything to count.
     #[must_use]
     pub(super) fn unless(mut self, why: Option<Unobservable>) -> Self {
         self.why = why.filter(|_| self.total > 0);
         self
     }
-}
-
-/// Says why a rate is unknown.
-pub(super) fn unknown(why: Unobservable) -> String {
-    format!("not observable: {why}")
 }
 
 /// Formats a share: its rate, its counts and its 95 % interval. Without a total, there is no rate.
@@ -62,7 +64,11 @@ pub(super) fn shares(caption: &str, shares: &[Share]) -> Markup {
                 let drawn = of_cases.rate().filter(|_| share.why.is_none());
                 let drawn = drawn.map(|rate| (rate, of_cases.wilson()));
                 let said = match share.why {
-                    Some(why) => unknown(why),
+                    Some(why) => format!(
+                        "not observable: {}; cases: {}",
+                        why.reason(),
+                        whole(share.total)
+                    ),
                     None => rate(share.count, share.total),
                 };
                 (share.label.clone(), bar(drawn), said)
@@ -272,10 +278,10 @@ mod tests {
 
     #[test]
     fn what_could_not_be_observed_has_no_bar() {
-        let why = Some(Unobservable::NoCommit);
+        let why = Some(Unobservable::NoPush);
         let drawn = shares("Pushed", &[Share::new("a", 0, 4).unless(why)]).0;
         assert!(
-            drawn.contains("not observable: no push was received"),
+            drawn.contains("not observable: no push was received near the calls; cases: 4<"),
             "{drawn}"
         );
         assert!(

@@ -222,7 +222,8 @@ fn reports_print_their_denominators_intervals_and_caveats(backend: Backend) {
         (
             "/console/models",
             &[
-                "gpt-4o not observable: no push was received near the calls, or no mirror was readable",
+                "gpt-4o not observable: no push was received near the calls; cases: 1",
+                "attribution_rate of gpt-4o: of 1 calls, 1 not observable: no push was received near the calls (1).",
                 "no rate (0 of 0)",
                 "a lower bound on retention",
                 "A commit without a verdict is no failure.",
@@ -315,7 +316,8 @@ fn a_comparison_of_models_shows_its_cases_and_caveats(backend: Backend) {
     let text = words(&compared);
     for expected in [
         "(7 days)",
-        "A: b not observable: no push was received near the calls, or no mirror was readable",
+        "A: b not observable: no push was received near the calls; cases: 2",
+        "attribution_rate of b is not observable: no push was received near the calls. It is unknown, not 0.",
         "B: a &lt;model&gt; not observable: no push was received near the calls",
         "no rate (0 of 0)",
         "ci_pass_rate no difference without cases of both",
@@ -354,8 +356,8 @@ fn sessions_with_accepted_work_are_counted_by_status_and_listed_in_pages(backend
     let first = page(&server, &cookies, address);
     let text = words(&first);
     for expected in [
-        "committed 0.0 % (0 of 103;",
-        "attribution unavailable 100.0 % (103 of 103;",
+        "committed not observable: no Session was observed at a commit",
+        "; cases: 103",
         "Every Session up to",
         "Abandoned: 0.",
         "no Session is called abandoned.",

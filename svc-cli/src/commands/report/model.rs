@@ -1,11 +1,11 @@
 use clap::{ArgAction, Args};
 use svc_client::Client;
-use svc_engine::derive::comparison;
+use svc_engine::derive::comparison::{self, Cases};
 use svc_engine::read;
 use svc_model::id::OrgId;
 use svc_model::reports::{ModelReport, ModelRow, Unobservable};
 use svc_model::time::Instant;
-use svc_view::{ATTRIBUTION_RATE, NO_COMMIT, SHELL};
+use svc_view::{ATTRIBUTION_RATE, NO_COMMIT, SHELL, attribution};
 
 use super::page::{Page, bar, known_bar, known_part, known_rate, rate, window};
 use super::{CohortOptions, comparison as compared, shares, stratification, up_to_now};
@@ -62,9 +62,10 @@ impl Model {
         };
         if let Some((a, b)) = models {
             check_models(output, &report.rows, [a, b])?;
-            report.comparison = Some(comparison::compare(&report.rows, a, b));
+            let (rows, cases) = (&report.rows, Cases::All);
+            report.comparison = Some(comparison::compare(rows, a, b, cases));
             report.non_inferiority =
-                margin.map(|margin| comparison::non_inferiority(&report.rows, a, b, margin));
+                margin.map(|margin| comparison::non_inferiority(rows, a, b, margin, cases));
         }
         let header = ReportHeader {
             org_id,
@@ -137,17 +138,17 @@ fn render(header: &ReportHeader, report: &ModelReport) -> String {
     page.line(format!("  {NO_COMMIT}."));
 
     if let Some(comparison) = &report.comparison {
-        compared::comparison(&mut page, comparison, report.unobservable());
-    }
-    if let Some(non_inferiority) = &report.non_inferiority {
-        compared::non_inferiority(&mut page, non_inferiority, report.unobservable());
+        let margin = report.non_inferiority.as_ref();
+        let margin = margin.map(|tests| tests.attribution_rate.margin);
+        let models = [&*comparison.model_a, &*comparison.model_b];
+        compared::models(&mut page, &report.rows, models, margin);
     }
     stratification::render(&mut page, &report.stratification);
     page.finish()
 }
 
 fn rows(page: &mut Page, report: &ModelReport) {
-    let (rows, why) = (&report.rows, report.unobservable());
+    let rows = &report.rows;
     let mut table = Table::new([
         "model",
         "calls",
@@ -161,7 +162,7 @@ fn rows(page: &mut Page, report: &ModelReport) {
     ])
     .numbers(&[1, 6, 7, 8]);
     for row in rows {
-        let (attributed, cases) = (row.attributed_inference_calls, row.attribution_cases());
+        let (attributed, cases, why) = attribution(row);
         table.row([
             escape(&row.model),
             row.completions.to_string(),
@@ -178,7 +179,7 @@ fn rows(page: &mut Page, report: &ModelReport) {
     for row in rows {
         details(page, row);
     }
-    page.unobservable("attribution_rate", why);
+    page.unobservable("attribution_rate", report.unobservable());
     let unjudged = rows.iter().all(|row| row.ci_linked == 0);
     page.unobservable("ci_pass_rate", unjudged.then_some(Unobservable::NoCi));
     page.line(format!("  attribution_rate: {ATTRIBUTION_RATE}"));
@@ -198,6 +199,10 @@ fn details(page: &mut Page, row: &ModelRow) {
             SHELL.counts(&row.completions_skipped)
         ));
     }
+    if let Some(unobservable) = SHELL.unobservable_calls(row) {
+        details.push(format!("attribution_rate: {unobservable}"));
+    }
+    details.extend(SHELL.unjudged_calls(row));
     if row.session_commit_unobserved > 0 {
         details.push(format!(
             "session_commit_unobserved {}",
@@ -247,15 +252,12 @@ fn funnel(page: &mut Page, report: &ModelReport) {
         "training eligible",
     ])
     .numbers(&[1]);
-    for row in &report.signal_funnel {
+    for (row, of_model) in report.signal_funnel.iter().zip(&report.rows) {
+        let (attributed, cases, why) = attribution(of_model);
         table.row([
             escape(&row.model),
             row.completions_total.to_string(),
-            known_part(
-                row.attributed,
-                row.attribution_cases(),
-                report.unobservable(),
-            ),
+            known_part(attributed, cases, why),
             SHELL.part(row.ci_linked, row.attributed),
             SHELL.part(row.has_decision, row.attributed),
             SHELL.part(row.training_row_eligible, row.attributed),

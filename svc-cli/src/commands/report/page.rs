@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_observed_has_no_rate_and_no_bar() {
-        let why = Some(Unobservable::NoCommit);
+        let why = Some(Unobservable::NoPush);
         assert_eq!(known_rate(0, 4, why), "- (not observable)");
         assert_eq!(known_part(0, 4, why), "- (not observable)");
         assert_eq!(known_bar(0, 4, why).trim(), "");

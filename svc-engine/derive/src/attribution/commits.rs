@@ -10,6 +10,7 @@ use svc_model::time::Instant;
 
 use super::plan::{NotedSessions, Plan, RankedCalls, within};
 use super::reach::Sums;
+use super::sight::Sight;
 use super::similarity::{Sets, Vocabulary};
 use super::{
     AssessedCommit, AttributionError, CallReach, CommitFiles, CommitTies, FILE_TOKENS_MAX, Push,
@@ -27,6 +28,7 @@ pub struct Commits {
     pub(super) tokens: Sets,
     pub(super) vocabulary: Vocabulary,
     pub(super) skipped: Counts<AttributionSkip>,
+    pub(super) sight: Sight,
 }
 
 /// A commit, and what its files have been tied to so far.
@@ -69,17 +71,20 @@ impl Commits {
             calls,
             mut noted,
             skipped,
+            mut sight,
             ..
         } = plan;
         let mut commits = Vec::new();
         let mut places: BTreeMap<Lifetime, BTreeMap<CommitSha, usize>> = BTreeMap::new();
         for (repository, push, range) in ranges {
             let known = places.entry(repository.clone()).or_default();
+            let mut of_push = Vec::with_capacity(range.len());
             for commit_sha in range {
-                if known.contains_key(&commit_sha) {
+                let place = *known.entry(commit_sha.clone()).or_insert(commits.len());
+                of_push.push(place);
+                if place < commits.len() {
                     continue;
                 }
-                known.insert(commit_sha.clone(), commits.len());
                 commits.push(PushedCommit {
                     sessions: sessions(&mut noted, &repository, &commit_sha),
                     repository: repository.clone(),
@@ -91,6 +96,7 @@ impl Commits {
                     state: CommitState::Wanted,
                 });
             }
+            sight.read.push((push.captured_at, of_push));
         }
         Self {
             calls,
@@ -100,6 +106,7 @@ impl Commits {
             tokens: Sets::new(0),
             vocabulary: Vocabulary::default(),
             skipped,
+            sight,
         }
     }
 

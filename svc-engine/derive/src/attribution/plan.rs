@@ -8,8 +8,10 @@ use svc_model::reports::{AttributionSkip, Counts};
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
+use super::sight::{Sight, UnreadPushes};
 use super::{
-    Call, Commits, GUESS_MINUTES_BEFORE, Inputs, MINUTES_AFTER, NOTE_MINUTES_BEFORE, Push,
+    Call, Commits, GUESS_MINUTES_BEFORE, Inputs, MINUTES_AFTER, MirrorAbsence, NOTE_MINUTES_BEFORE,
+    Push,
 };
 
 const MINUTE_MICROSECONDS: i64 = 60 * 1_000_000;
@@ -22,6 +24,7 @@ pub struct Plan {
     /// Pushes that some call could have led to, in order.
     pushes: Vec<(Lifetime, Push)>,
     pub(super) skipped: Counts<AttributionSkip>,
+    pub(super) sight: Sight,
 }
 
 /// Calls in order of precedence, where the earlier wins, and grouped by Session.
@@ -63,6 +66,7 @@ impl Plan {
             noted,
             pushes: Vec::new(),
             skipped: Counts::default(),
+            sight: Sight::default(),
         };
         plan.choose(pushes);
         plan
@@ -76,20 +80,35 @@ impl Plan {
             .map(|(repository, push)| (repository, push.push_id))
     }
 
-    /// Takes the commits of each of these pushes, oldest first; `None` if the repository has no
-    /// mirror.
+    /// Takes the commits of each of these pushes, oldest first, or why its repository has no mirror
+    /// that knows them.
     pub fn with_ranges(
         mut self,
-        mut range: impl FnMut(&Lifetime, FactId) -> Option<Vec<CommitSha>>,
+        mut range: impl FnMut(&Lifetime, FactId) -> Result<Vec<CommitSha>, MirrorAbsence>,
     ) -> Commits {
         let mut ranges = Vec::new();
         for (repository, push) in std::mem::take(&mut self.pushes) {
             match range(&repository, push.push_id) {
-                Some(commits) => ranges.push((repository, push, commits)),
-                None => self.skipped.add(AttributionSkip::MirrorAbsent, 1),
+                Ok(commits) => ranges.push((repository, push, commits)),
+                Err(why) => {
+                    self.skipped.add(AttributionSkip::MirrorAbsent, 1);
+                    self.leave_unread(repository, push.captured_at, why);
+                }
             }
         }
         Commits::new(self, ranges)
+    }
+
+    fn leave_unread(&mut self, repository: Lifetime, pushed_at: Instant, why: MirrorAbsence) {
+        let noted = self.noted.get(&repository);
+        let sessions = || noted.into_iter().flat_map(BTreeMap::values).flatten();
+        let unread = self.sight.unread.entry(repository);
+        let unread = unread.or_insert_with(|| UnreadPushes {
+            why: why.into(),
+            pushed_at: Vec::new(),
+            sessions: sessions().copied().collect(),
+        });
+        unread.pushed_at.push(pushed_at);
     }
 
     /// Keeps the pushes that some call could have led to, and counts the others.
@@ -101,6 +120,7 @@ impl Plan {
                 Err(decline) => {
                     let reason = AttributionSkip::from(*decline);
                     self.skipped.add(reason, 1);
+                    self.sight.undetermined.push(push.captured_at);
                 }
             }
         }

@@ -1,5 +1,6 @@
 mod choice;
 mod left_out;
+mod sight;
 mod work;
 mod worlds;
 
@@ -20,6 +21,8 @@ struct World {
     texts: BTreeMap<FactId, String>,
     ranges: BTreeMap<FactId, Option<Vec<CommitSha>>>,
     diffs: BTreeMap<(Lifetime, CommitSha), CommitDiff>,
+    /// The repositories whose mirrors are lost.
+    lost: BTreeSet<Lifetime>,
 }
 
 /// What commits were tied to.
@@ -144,7 +147,18 @@ impl World {
 
     fn commits(&self, as_of: Instant) -> Commits {
         let plan = Plan::new(self.inputs.clone(), as_of);
-        plan.with_ranges(|_, push| self.ranges[&push].clone())
+        plan.with_ranges(|repository, push| {
+            let range = self.ranges[&push].clone();
+            range.ok_or_else(|| self.absence(repository))
+        })
+    }
+
+    fn absence(&self, repository: &Lifetime) -> MirrorAbsence {
+        if self.lost.contains(repository) {
+            MirrorAbsence::Lost
+        } else {
+            MirrorAbsence::Never
+        }
     }
 
     /// Returns the last step, with everything it asked for added.

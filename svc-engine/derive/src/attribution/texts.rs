@@ -14,6 +14,7 @@ use svc_model::time::Instant;
 use super::commits::{CommitState, Commits, File, PushedCommit};
 use super::plan::{RankedCalls, within};
 use super::reach::TiedFile;
+use super::sight::Sight;
 use super::similarity::{Pool, Sets, SimilarCall, Vocabulary, rank};
 use super::{
     Attribution, AttributionError, Attributions, CALL_TOKENS_MAX, CodeTokens, GUESS_FLOOR,
@@ -40,6 +41,7 @@ pub struct Texts {
     /// The indices of wanted calls whose answers were erased.
     erased: BTreeSet<u32>,
     skipped: Counts<AttributionSkip>,
+    sight: Sight,
 }
 
 impl Commits {
@@ -65,6 +67,7 @@ impl Texts {
             tokens,
             vocabulary,
             skipped,
+            sight,
             ..
         } = commits;
         let mut with_files: Vec<usize> = files.iter().map(|file| file.commit).collect();
@@ -103,6 +106,7 @@ impl Texts {
             file_tokens: tokens,
             vocabulary,
             skipped,
+            sight,
         }
     }
 
@@ -238,6 +242,7 @@ impl Texts {
     fn into_attributions(mut self) -> Attributions {
         let mut attributions = Attributions {
             skipped: self.skipped,
+            unobservable: self.sight.unobservable(&self.calls, &self.commits),
             commits: Vec::with_capacity(self.commits.len()),
             ..Attributions::default()
         };
@@ -387,19 +392,19 @@ impl Join<'_> {
 
 /// A set of marked indices, built from ranges.
 #[derive(Clone, Debug)]
-struct MarkedIndices(Vec<i64>);
+pub(super) struct MarkedIndices(Vec<i64>);
 
 impl MarkedIndices {
-    fn new(places: usize) -> Self {
+    pub(super) fn new(places: usize) -> Self {
         Self(vec![0; places + 1])
     }
 
-    fn add(&mut self, places: Range<usize>) {
+    pub(super) fn add(&mut self, places: Range<usize>) {
         self.0[places.start] += 1;
         self.0[places.end] -= 1;
     }
 
-    fn marked(self) -> impl Iterator<Item = usize> {
+    pub(super) fn marked(self) -> impl Iterator<Item = usize> {
         let mut open = 0;
         self.0
             .into_iter()

@@ -10,7 +10,7 @@ use svc_model::id::{FactId, OrgId, SessionId};
 use svc_model::ingest::CiResult;
 use svc_model::json::Text;
 use svc_model::query::AttributionSource;
-use svc_model::reports::{LifecycleReport, ModelReport, ScoringSkip};
+use svc_model::reports::{LifecycleReport, ModelReport, ScoringSkip, Unobservable};
 use svc_model::repository::{CommitSha, RepositoryDecline};
 
 use super::{CohortCall, CohortEvidence};
@@ -28,6 +28,7 @@ use crate::repository::Repositories;
 pub(crate) struct World {
     pub(crate) calls: Vec<CohortCall>,
     pub(crate) files: Vec<Attribution>,
+    pub(crate) unobservable: Vec<(FactId, Unobservable)>,
     pub(crate) observations: Vec<ObservedCommit>,
     pub(crate) decisions: Vec<Decision>,
     pub(crate) owners: Vec<CallOwner>,
@@ -189,6 +190,7 @@ impl World {
             repositories: &repositories,
             calls: &self.calls,
             attributions: &self.files,
+            unobservable: &self.unobservable,
             observations: &self.observations,
             decisions: &decisions,
             edits: &self.edits,

@@ -68,3 +68,18 @@ fn without_cases_a_comparison_has_flags_and_no_numbers() {
         assert_eq!((prior.ci_low, prior.ci_high), (None, None));
     }
 }
+
+#[test]
+fn sides_without_variance_have_the_score_interval() {
+    let of = |counts: [u64; 4]| {
+        let test = test(counts);
+        (test.is_without_variance(), test.interval())
+    };
+    let (is_without, interval) = of([8, 8, 5, 5]);
+    let (low, high) = interval.unwrap();
+    assert!(is_without && low < -0.3 && high > 0.4, "{low} {high}");
+    let (is_without, interval) = of([45, 50, 30, 50]);
+    let (low, _) = interval.unwrap();
+    assert!(!is_without && (low - 0.140_771_773).abs() < 1e-6, "{low}");
+    assert_eq!(of([3, 0, 1, 2]), (false, None));
+}

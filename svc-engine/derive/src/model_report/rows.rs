@@ -8,7 +8,7 @@ use svc_engine_fact::Lifetime;
 use svc_engine_fact::threads::at_once;
 use svc_model::facts::AgentHarness;
 use svc_model::id::{FactId, SessionId};
-use svc_model::reports::{CompletionSkip, Counts, Fate, ModelRow, OutcomeGrain};
+use svc_model::reports::{CompletionSkip, Counts, Fate, ModelRow, OutcomeGrain, Unobservable};
 
 use crate::ci::{CommitCi, Verdict};
 use crate::cohort::{CallEvidence, Cohort, CohortEvidence};
@@ -26,6 +26,8 @@ pub(super) struct Model<'e> {
     pub(super) calls: Vec<&'e CallEvidence<'e>>,
     /// Calls with an Attribution, out of those for which this is known.
     pub(super) attributed: Proportion,
+    /// Of these, the calls of which no commit could have been seen, by reason.
+    unobservable: Counts<Unobservable>,
     /// The other calls, by reason.
     pub(super) skipped: Counts<CompletionSkip>,
     /// Commits that passed, out of those with a verdict, by repository.
@@ -64,6 +66,9 @@ impl<'e> Model<'e> {
             } else {
                 model.attributed.denominator += 1;
                 model.attributed.numerator += u64::from(!work.edges.is_empty());
+                if let Some(why) = work.unobservable {
+                    model.unobservable.add(why, 1);
+                }
             }
             commits.extend(work.observed());
             model.unobserved.extend(work.unobserved());
@@ -151,6 +156,9 @@ impl<'e> Model<'e> {
             session_commit_unobserved: self.unobserved.len() as u64,
             session_commit_observation_ids: self.observations.clone(),
             completions_skipped: self.skipped.clone(),
+            attribution_observable: (!self.unobservable.is_empty())
+                .then(|| self.attributed.denominator - self.unobservable.total()),
+            attribution_unobservable: self.unobservable.clone(),
         }
     }
 }

@@ -3,14 +3,14 @@ use svc_engine_fact::testing::builders::id;
 use svc_model::ingest::CiResult;
 use svc_model::reports::{
     Comparison, CompletionSkip, Counts, Fate, ModelReport, ModelRow, SignalFunnel,
-    StratificationStatus,
+    StratificationStatus, Unobservable,
 };
 use svc_model::repository::RepositoryDecline;
 
 use crate::attribution::Attribution;
 use crate::cohort::CohortCall;
 use crate::cohort::world::{World, assert_only_lost, assert_same};
-use crate::comparison::{compare, non_inferiority};
+use crate::comparison::{Cases, compare, non_inferiority};
 
 fn json_of(world: &World) -> Value {
     serde_json::to_value(world.model_report()).unwrap()
@@ -378,7 +378,7 @@ fn a_decision_or_a_verdict_at_an_observed_commit_makes_a_call_eligible() {
 #[test]
 fn a_comparison_takes_its_counts_from_the_rows() {
     let report = World::example().model_report();
-    let comparison = compare(&report.rows, "m1", "nobody");
+    let comparison = compare(&report.rows, "m1", "nobody", Cases::All);
     assert_eq!(
         (
             comparison.attribution_rate.n_a,
@@ -390,11 +390,11 @@ fn a_comparison_takes_its_counts_from_the_rows() {
     assert_eq!(comparison.ci_pass_rate.p_value, None);
     let posteriors = &comparison.bayesian_attribution_rate;
     assert!(posteriors.insufficient_data && posteriors.probability_a_gt_b.is_none());
-    let comparison = compare(&report.rows, "m1", "m2");
+    let comparison = compare(&report.rows, "m1", "m2", Cases::All);
     assert!(comparison.attribution_rate.small_n && comparison.attribution_rate.degenerate_se);
     let posteriors = comparison.bayesian_attribution_rate;
     assert!((posteriors.probability_a_gt_b.unwrap() - 0.5).abs() < 1e-12);
-    let tests = non_inferiority(&report.rows, "m1", "m2", 0.2);
+    let tests = non_inferiority(&report.rows, "m1", "m2", 0.2, Cases::All);
     assert!(tests.attribution_rate.is_non_inferior);
     assert!(tests.ci_pass_rate.insufficient_data && !tests.ci_pass_rate.is_non_inferior);
 }
@@ -563,7 +563,8 @@ fn an_erased_call_leaves_its_rates_and_never_becomes_a_failure() {
 
 #[test]
 fn erasing_everything_a_model_wrote_leaves_no_rate_to_compare() {
-    let compared = |report: &ModelReport| -> Comparison { compare(&report.rows, "m1", "m2") };
+    let compared =
+        |report: &ModelReport| -> Comparison { compare(&report.rows, "m1", "m2", Cases::All) };
     let mut world = World::default();
     for call in 1..=40_u128 {
         let model = ["m1", "m2"][usize::from(call > 20)];
@@ -604,4 +605,79 @@ fn an_observation_of_an_unknown_repository_links_no_call_to_ci() {
         found,
         json!({ "repository_identity_unresolved": 1, "session_commit_unobserved": 1 })
     );
+}
+
+#[test]
+fn calls_that_nobody_could_observe_are_counted_beside_the_rate() {
+    let reasons = [
+        Unobservable::NoPush,
+        Unobservable::NoPush,
+        Unobservable::NoMirror,
+    ];
+    let mut world = World::default();
+    for (call, model) in [
+        (1, "m1"),
+        (2, "m1"),
+        (3, "m1"),
+        (4, "m2"),
+        (5, "m2"),
+        (6, "m2"),
+    ] {
+        world.call(call, &format!("s{call}"), Some(model));
+    }
+    world.tie(1, 1, 'a', 10);
+    world.erase(id(6));
+    let all = (2..=6).map(id).zip(reasons.into_iter().cycle());
+    // An attributed call was observed, whatever else is said of it.
+    world.unobservable = std::iter::once((id(1), Unobservable::NoDiff))
+        .chain(all)
+        .collect();
+    let report = world.model_report();
+    let rows: Vec<_> = report.rows.iter().collect();
+    let counts = |row: &ModelRow| (row.attribution_observable, row.attribution_cases());
+    assert_eq!(
+        rows.iter().map(|row| counts(row)).collect::<Vec<_>>(),
+        [(Some(1), 3), (Some(0), 2)]
+    );
+    let both: Counts<Unobservable> = [(Unobservable::NoPush, 2)].into_iter().collect();
+    assert_eq!(rows[0].attribution_unobservable, both);
+    assert_eq!(
+        (rows[0].unobservable(), report.unobservable()),
+        (None, None)
+    );
+    // Of reasons with the same count, the first is given.
+    assert_eq!(rows[1].unobservable(), Some(Unobservable::NoMirror));
+    let json = json_of(&world);
+    assert_eq!(json["rows"][0]["attribution_rate"], 1.0 / 3.0);
+    assert_eq!(
+        json["rows"][1]["attribution_unobservable"],
+        json!({ "mirror_absent": 1, "push_absent": 1 })
+    );
+    let of = |cases| compare(&report.rows, "m1", "m2", cases).attribution_rate;
+    assert_eq!((of(Cases::All).n_a, of(Cases::All).n_b), (3, 2));
+    let observable = of(Cases::Observable);
+    assert!(observable.insufficient_data);
+    assert_eq!((observable.n_a, observable.n_b), (1, 0));
+    let tested = non_inferiority(&report.rows, "m1", "m2", 0.2, Cases::Observable);
+    assert_eq!(tested.attribution_rate.n_a, 1);
+}
+
+#[test]
+fn observable_and_unobservable_calls_add_up_to_the_cases() {
+    for (seed, skipped) in (1..40).zip(0_usize..) {
+        let mut world = World::random(seed);
+        let calls = world.calls.iter().map(|call| call.inference_call_id);
+        let reasons = Unobservable::ALL.iter().copied().cycle().skip(skipped);
+        world.unobservable = calls.zip(reasons).step_by(2).collect();
+        for row in world.model_report().rows {
+            let unobservable = row.attribution_unobservable.total();
+            let observable = row.observable_cases();
+            assert_eq!(observable + unobservable, row.attribution_cases());
+            assert_eq!(
+                row.attribution_observable,
+                (unobservable > 0).then_some(observable)
+            );
+            assert!(row.attributed_inference_calls <= observable);
+        }
+    }
 }

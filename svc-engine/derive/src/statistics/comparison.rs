@@ -35,6 +35,8 @@ pub struct TwoProportions {
     pub ci_low: f64,
     /// The upper end.
     pub ci_high: f64,
+    /// Newcombe's hybrid score 95 % interval of the difference.
+    pub score_interval: [f64; 2],
     /// The smallest difference that is detected with a power of 80 %.
     pub minimum_detectable_effect: f64,
     /// Whether the pooled rate is 0 or 1, so that the pooled error is 0.
@@ -71,10 +73,23 @@ pub fn compare(a: Proportion, b: Proportion) -> Option<TwoProportions> {
         p_value,
         ci_low: difference - reach,
         ci_high: difference + reach,
+        score_interval: score_interval(a, b)?,
         minimum_detectable_effect,
         degenerate_se,
         small_n: is_small(a, b),
     })
+}
+
+/// Returns Newcombe's hybrid score 95 % interval of the rate of A minus that of B, which combines
+/// Wilson's intervals of both (Newcombe 1998, method 10); `None` if a side has no cases.
+fn score_interval(a: Proportion, b: Proportion) -> Option<[f64; 2]> {
+    let (rate_a, rate_b) = (a.rate()?, b.rate()?);
+    let ([low_a, high_a], [low_b, high_b]) = (a.wilson(), b.wilson());
+    let root = |a: f64, b: f64| (a * a + b * b).sqrt();
+    let difference = rate_a - rate_b;
+    let low = difference - root(rate_a - low_a, high_b - rate_b);
+    let high = difference + root(high_a - rate_a, rate_b - low_b);
+    Some([low.max(-1.0), high.min(1.0)])
 }
 
 /// Whether B is at most a margin worse than the baseline A.
@@ -228,6 +243,38 @@ mod tests {
         let (a, b) = sides([3, 0, 1, 2]);
         assert_eq!(compare(a, b), None);
         assert_eq!(compare(b, a), None);
+    }
+
+    #[test]
+    fn score_intervals_match_those_of_newcombe() {
+        for (counts, low, high) in [
+            ([56, 70, 48, 80], 0.0524, 0.3339),
+            ([9, 10, 3, 10], 0.1705, 0.8090),
+            ([10, 10, 0, 20], 0.6791, 1.0),
+            ([10, 10, 0, 10], 0.6075, 1.0),
+        ] {
+            let (a, b) = sides(counts);
+            let [there_low, there_high] = compare(a, b).unwrap().score_interval;
+            let [back_low, back_high] = compare(b, a).unwrap().score_interval;
+            let rounded = |end: f64| (end * 10_000.0).round() / 10_000.0;
+            close(rounded(there_low), low);
+            close(rounded(there_high), high);
+            close(back_low, -there_high);
+            close(back_high, -there_low);
+        }
+    }
+
+    #[test]
+    fn a_score_interval_contains_its_difference_and_is_never_a_point() {
+        for (of_a, of_b) in (1..12).flat_map(|a| (1..12).map(move |b| (a, b))) {
+            for (part_a, part_b) in (0..=of_a).flat_map(|a| (0..=of_b).map(move |b| (a, b))) {
+                let (a, b) = sides([part_a, of_a, part_b, of_b]);
+                let result = compare(a, b).unwrap();
+                let [low, high] = result.score_interval;
+                assert!(-1.0 <= low && low < high && high <= 1.0, "{a:?} {b:?}");
+                assert!(low <= result.difference && result.difference <= high);
+            }
+        }
     }
 
     #[test]

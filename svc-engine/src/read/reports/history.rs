@@ -1,6 +1,6 @@
 //! What pushes brought: their commits, and what each adds to code files.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,8 +9,10 @@ use svc_engine_derive::diff::CommitDiff;
 use svc_engine_fact::threads::at_once;
 use svc_engine_fact::{Lifetime, Push};
 use svc_engine_mirror::{ChangedFile, DiffQuestion, ObjectId, PushRange};
+use svc_engine_store::Snapshot;
 use svc_model::id::FactId;
 use svc_model::repository::CommitSha;
+use svc_model::time::Instant;
 
 use super::additions::{Additions, split};
 use super::memory::{self, ReportMemory};
@@ -88,6 +90,23 @@ impl<'h> History<'h> {
     /// Returns the diff of a commit, if it was kept.
     pub(super) fn kept(&self, place: &RepositoryCommit) -> Option<&Arc<CommitDiff>> {
         self.kept.get(place)
+    }
+
+    /// Returns the repositories whose mirror was asked for and is missing although it was fetched
+    /// once.
+    pub(super) fn lost_mirrors(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        boundary: Instant,
+    ) -> Result<BTreeSet<Lifetime>, Error> {
+        let mut lost = self.mirrors.absent();
+        if !lost.is_empty() {
+            let jobs = snapshot.mirrors(boundary)?.into_iter();
+            let fetched = jobs.filter(|job| job.last_success_at.is_some());
+            let fetched: BTreeSet<Lifetime> = fetched.map(|job| job.lifetime).collect();
+            lost.retain(|repository| fetched.contains(repository));
+        }
+        Ok(lost)
     }
 
     /// Remembers pushes, and returns them in the form that Attribution takes.

@@ -48,7 +48,7 @@ use self::mirrors::OpenMirrors;
 pub use self::past::{abandonment, attribution_share, merge_retention};
 use self::population::Population;
 pub use self::pushed::attributions_of_pushes;
-use svc_engine_derive::attribution::{self, Attributions, Inputs, Note};
+use svc_engine_derive::attribution::{self, Attributions, Inputs, MirrorAbsence, Note};
 use svc_engine_derive::cohort::{self, CohortEvidence};
 use svc_engine_derive::declined::DeclinedFacts;
 use svc_engine_derive::observed::{ObservedCommit, ObservedEdges};
@@ -320,15 +320,7 @@ impl Reader<'_> {
     /// once: its folder may not be mounted. A repository that was never mirrored is not lost; its
     /// pushes are simply tied to no call.
     fn lost_mirrors(&self, snapshot: &mut Snapshot<'_>) -> Result<Option<u64>, Error> {
-        let absent = self.history.mirrors.absent();
-        if absent.is_empty() {
-            return Ok(None);
-        }
-        let jobs = snapshot.mirrors(self.boundary)?;
-        let lost = jobs
-            .iter()
-            .filter(|job| job.last_success_at.is_some() && absent.contains(&job.lifetime));
-        let lost = lost.count() as u64;
+        let lost = self.history.lost_mirrors(snapshot, self.boundary)?.len() as u64;
         Ok((lost > 0).then_some(lost))
     }
 }
@@ -348,6 +340,7 @@ impl CohortFacts {
             repositories: &of.repositories,
             calls: &calls,
             attributions: &self.attributions.rows,
+            unobservable: &self.attributions.unobservable,
             observations: &self.observations,
             decisions: &self.population.decisions,
             edits: &self.population.edits,
@@ -418,9 +411,17 @@ fn attribute(
     if only.is_none() {
         history.read_ranges(plan.pushes())?;
     }
-    let mut commits = plan.with_ranges(|_, push_id| match &mut only {
-        Some(only) => only.remove(&push_id),
-        None => history.range(push_id),
+    let lost = history.lost_mirrors(snapshot, as_of)?;
+    let mut commits = plan.with_ranges(|repository, push_id| {
+        let range = match &mut only {
+            Some(only) => only.remove(&push_id),
+            None => history.range(push_id),
+        };
+        range.ok_or(if lost.contains(repository) {
+            MirrorAbsence::Lost
+        } else {
+            MirrorAbsence::Never
+        })
     });
     let memory = history.memory();
     commits.recall(&memory.reach_key, |repository, commit_sha, reach| {

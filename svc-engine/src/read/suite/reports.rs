@@ -1,5 +1,6 @@
 //! Reports.
 
+mod observable;
 mod past;
 mod remembered;
 
@@ -17,7 +18,7 @@ use svc_model::limit::REPORT_CALL_IDS_MAX;
 use svc_model::problem::ReportBound;
 use svc_model::reports::{
     AcceptedWorkLifecycle, AcceptedWorkSkip, AttributionSkip, CompletionSkip, Counts,
-    ModelOutcomes, ModelRow, ReportRequest, ReportScope,
+    ModelOutcomes, ModelRow, ReportRequest, ReportScope, Unobservable,
 };
 use tempfile::TempDir;
 

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use svc_engine::read::Extent;
 use svc_model::problem::Problem;
-use svc_model::reports::{AbandonmentReport, SessionOutcome, SessionStatus};
+use svc_model::reports::{AbandonmentReport, SessionOutcome, SessionStatus, Unobservable};
 use svc_view::NO_COMMIT;
 
 use super::period::until_field;
@@ -61,11 +61,13 @@ fn shown(visit: &Visit, report: &AbandonmentReport) -> Markup {
         let with = outcomes.iter().filter(|outcome| outcome.status == status);
         Share::new(words(status.as_str()), with.count() as u64, all)
     };
+    let committed = with(SessionStatus::Committed);
+    let why = (committed.count == 0).then_some(Unobservable::NoObservation);
     html! {
         section aria-labelledby="known" {
             h2 #known { "Sessions with accepted work" }
             (plot::shares("What is known of them, with 95 % intervals", &[
-                with(SessionStatus::Committed), with(SessionStatus::AttributionUnavailable),
+                committed.unless(why), with(SessionStatus::AttributionUnavailable).unless(why),
             ]))
             p { "Abandoned: " (whole(report.abandoned_sessions.len() as u64)) "." }
             (note(&format!(

@@ -49,6 +49,28 @@ pub(super) fn of_skipped_calls<'r>(rows: impl IntoIterator<Item = &'r ModelRow>)
     }
 }
 
+/// Says of which calls no commit could have been seen, by model, if of any.
+pub(super) fn of_unobservable_calls<'r>(rows: impl IntoIterator<Item = &'r ModelRow>) -> Markup {
+    html! {
+        @for row in rows {
+            @if let Some(unobservable) = CONSOLE.unobservable_calls(row) {
+                (note(&format!("attribution_rate of {}: {unobservable}.", inert(&row.model))))
+            }
+        }
+    }
+}
+
+/// Says which models have attributed calls and no CI verdict.
+pub(super) fn of_unjudged_calls<'r>(rows: impl IntoIterator<Item = &'r ModelRow>) -> Markup {
+    html! {
+        @for row in rows {
+            @if let Some(unjudged) = CONSOLE.unjudged_calls(row) {
+                (note(&format!("{}: {unjudged}.", inert(&row.model))))
+            }
+        }
+    }
+}
+
 /// Says how many mirrors a report did not find, if any are missing.
 pub(super) fn of_lost_mirrors(lost: Option<u64>) -> Markup {
     html! {

@@ -1,13 +1,13 @@
 //! A comparison of two models.
 
 use maud::{Markup, html};
-use svc_engine::derive::comparison;
+use svc_engine::derive::comparison::{self, Cases};
 use svc_model::endpoint::ModelOutcomesReport;
 use svc_model::problem::Problem;
 use svc_model::reports::{
     Comparison, ModelNonInferiority, ModelOutcomes, ModelReport, ModelRow, Unobservable,
 };
-use svc_view::{CONSOLE, LOOK_ONCE, NOT_SHOWN, interval, known, least_difference};
+use svc_view::{CONSOLE, LOOK_ONCE, NOT_SHOWN, interval, known, least_difference, unknown_of};
 
 use super::caveat;
 use super::period::{self, Period, until_field};
@@ -124,7 +124,7 @@ impl Models {
 }
 
 fn shown(asked: &ComparisonQuery<'_>, report: &ModelReport) -> Markup {
-    let (rows, why) = (&report.rows[..], report.unobservable());
+    let rows = &report.rows[..];
     let (Some(a), Some(b)) = (asked.model_a, asked.model_b) else {
         return choose(rows);
     };
@@ -133,12 +133,18 @@ fn shown(asked: &ComparisonQuery<'_>, report: &ModelReport) -> Markup {
         .into_iter()
         .filter(|model| row(model).is_none())
         .collect();
-    let compared = comparison::compare(rows, a, b);
+    let (unknown, cases) = (unknown_of(rows, [a, b]), Cases::Observable);
+    let why = unknown.map(|(_, why)| why);
+    let compared = comparison::compare(rows, a, b, cases);
     let margin = asked.margin;
-    let non_inferiority = margin.map(|margin| comparison::non_inferiority(rows, a, b, margin));
+    let non_inferiority =
+        margin.map(|margin| comparison::non_inferiority(rows, a, b, margin, cases));
     html! {
         @for model in absent { p { "No call of " (inert(model)) " was observed in these days." } }
-        (rates(&compared, row(a), row(b), why))
+        (rates(&compared, row(a), row(b)))
+        @if let Some((model, why)) = unknown {
+            (note(&why.sentence(&format!("attribution_rate of {}", inert(model)))))
+        }
         (differences(&compared, why))
         (likely(&compared, why))
         @if let Some(tests) = &non_inferiority { (worse_by(tests, why)) }
@@ -164,26 +170,23 @@ fn choose(rows: &[ModelRow]) -> Markup {
     }
 }
 
-fn rates(
-    compared: &Comparison,
-    a: Option<&ModelRow>,
-    b: Option<&ModelRow>,
-    why: Option<Unobservable>,
-) -> Markup {
-    let of = |count: fn(&ModelRow) -> (u64, u64), why: Option<Unobservable>| {
-        [("A", &compared.model_a, a), ("B", &compared.model_b, b)].map(|(side, model, row)| {
-            let (part, whole) = row.map_or((0, 0), count);
-            Share::new(format!("{side}: {}", inert(model)), part, whole).unless(why)
-        })
-    };
+fn rates(compared: &Comparison, a: Option<&ModelRow>, b: Option<&ModelRow>) -> Markup {
+    let sides = [("A", &compared.model_a, a), ("B", &compared.model_b, b)];
+    let sides = sides.map(|(side, model, row)| (format!("{side}: {}", inert(model)), row));
+    let passed = sides.clone().map(|(label, row)| {
+        let (part, whole) = row.map_or((0, 0), |row| (row.ci_passed, row.ci_linked));
+        Share::new(label, part, whole)
+    });
+    let attributed = sides.map(|(label, row)| Share::attributed(label, row));
+    let rows = || a.into_iter().chain(b);
     html! {
         section aria-labelledby="rates" {
             h2 #rates { "Rates" }
-            (plot::shares("ci_pass_rate: commits that CI passed, of those with a verdict, with 95 % intervals",
-                &of(|row| (row.ci_passed, row.ci_linked), None)))
-            (plot::shares("attribution_rate: calls whose output was pushed, of those whose content is kept, with 95 % intervals",
-                &of(|row| (row.attributed_inference_calls, row.attribution_cases()), why)))
-            (caveat::of_skipped_calls(a.into_iter().chain(b)))
+            (plot::shares("ci_pass_rate: commits that CI passed, of those with a verdict, with 95 % intervals", &passed))
+            (plot::shares("attribution_rate: calls whose output was pushed, of those whose content is kept and whose commits could be seen, with 95 % intervals", &attributed))
+            (caveat::of_unobservable_calls(rows()))
+            (caveat::of_skipped_calls(rows()))
+            (caveat::of_unjudged_calls(rows()))
             (note("attribution_rate is a lower bound on retention. Models that do different work are not \
                    made alike by a test."))
         }
@@ -336,5 +339,28 @@ const fn reliability(insufficient_data: bool, small_n: bool, is_degenerate: bool
         "few cases, less reliable"
     } else {
         NONE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_without_variance_are_drawn_with_a_score_interval() {
+        let mut compared = comparison::compare(&[], "a", "b", Cases::Observable);
+        let test = &mut compared.attribution_rate;
+        (test.insufficient_data, test.degenerate_se) = (false, true);
+        (test.difference, test.ci_low, test.ci_high) = (Some(0.0), Some(0.0), Some(0.0));
+        (test.score_ci_low, test.score_ci_high) = (Some(-0.3244), Some(0.4345));
+        let drawn = differences(&compared, None).0;
+        for part in [
+            "+0.0000 (-0.3244 to 0.4345 (Newcombe))",
+            "line at 0.0000, whisker from -0.3244 to 0.4345",
+        ] {
+            assert!(drawn.contains(part), "{part}: {drawn}");
+        }
+        let why = Some(Unobservable::NoPush);
+        assert!(!differences(&compared, why).0.contains("Newcombe"));
     }
 }

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use maud::{Markup, html};
 use svc_model::endpoint::ModelOutcomesReport;
 use svc_model::problem::Problem;
-use svc_model::reports::{ModelReport, ModelRow, Stratification, Unobservable};
-use svc_view::{ATTRIBUTION_RATE, CONSOLE, NO_COMMIT};
+use svc_model::reports::{ModelReport, ModelRow, Stratification};
+use svc_view::{ATTRIBUTION_RATE, CONSOLE, NO_COMMIT, attribution};
 
 use super::period::{self, Period};
 use super::{caveat, repository, share};
@@ -53,26 +53,22 @@ async fn report(visit: &Visit) -> Result<Markup, Problem> {
 }
 
 fn rates(report: &ModelReport) -> Markup {
-    let of = |count: fn(&ModelRow) -> (u64, u64), why: Option<Unobservable>| -> Vec<Share> {
-        let rows = report.rows.iter();
-        rows.map(|row| {
-            let (part, whole) = count(row);
-            Share::new(inert(&row.model), part, whole).unless(why)
-        })
-        .collect()
-    };
+    let of =
+        |share: fn(&ModelRow) -> Share| -> Vec<Share> { report.rows.iter().map(share).collect() };
     html! {
         section aria-labelledby="attribution" {
             h2 #attribution { "Calls whose output was pushed" }
-            (plot::shares("attribution_rate: attributed calls of those whose content is kept, with 95 % intervals",
-                &of(|row| (row.attributed_inference_calls, row.attribution_cases()), report.unobservable())))
+            (plot::shares("attribution_rate: attributed calls of those whose content is kept and whose commits could be seen, with 95 % intervals",
+                &of(|row| Share::attributed(inert(&row.model), Some(row)))))
+            (caveat::of_unobservable_calls(&report.rows))
             (caveat::of_skipped_calls(&report.rows))
             (note(&capital(ATTRIBUTION_RATE)))
         }
         section aria-labelledby="passed" {
             h2 #passed { "Commits that CI passed" }
             (plot::shares("ci_pass_rate: passed of the commits with a verdict, with 95 % intervals",
-                &of(|row| (row.ci_passed, row.ci_linked), None)))
+                &of(|row| Share::new(inert(&row.model), row.ci_passed, row.ci_linked))))
+            (caveat::of_unjudged_calls(&report.rows))
             (note("Of the model's commits at which its Session was observed and that CI judged. A commit \
                    without a verdict is no failure. Models that do different work are not made alike by \
                    a rate."))
@@ -153,14 +149,16 @@ fn left_out(report: &ModelReport) -> Markup {
 }
 
 fn funnel(report: &ModelReport) -> Markup {
-    let rows = report.signal_funnel.iter().map(|row| {
+    let rows = report.signal_funnel.iter().zip(&report.rows);
+    let rows = rows.map(|(row, of_model)| {
+        let (attributed, cases, why) = attribution(of_model);
         vec![
             html! { (inert(&row.model)) },
             html! { (whole(row.completions_total)) },
             html! {
-                @match report.unobservable() {
+                @match why {
                     Some(_) => "not observable",
-                    None => (CONSOLE.part(row.attributed, row.attribution_cases())),
+                    None => (CONSOLE.part(attributed, cases)),
                 }
             },
             html! { (CONSOLE.part(row.ci_linked, row.attributed)) },

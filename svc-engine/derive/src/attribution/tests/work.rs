@@ -19,7 +19,8 @@ fn only_the_needed_pushes_commits_and_answers_are_requested() {
     let plan = Plan::new(world.inputs.clone(), minutes(1_000_000));
     let pushes: Vec<_> = plan.pushes().map(|(_, push)| push).collect();
     assert_eq!(pushes, [id(9), id(10), id(11)]);
-    let mut commits = plan.with_ranges(|_, push| world.ranges[&push].clone());
+    let mut commits =
+        plan.with_ranges(|_, push| world.ranges[&push].clone().ok_or(MirrorAbsence::Never));
     let wanted = commits.wanted();
     assert_eq!(wanted[&lifetime(1)], [&sha(1), &sha(2), &sha(3)]);
     assert_eq!(wanted.len(), 1);
@@ -75,7 +76,8 @@ fn scoring_stops_at_the_deadline() {
         .commit(1, "x");
     let texts = || {
         let plan = Plan::new(world.inputs.clone(), minutes(1_000_000));
-        let mut commits = plan.with_ranges(|_, push| world.ranges[&push].clone());
+        let mut commits =
+            plan.with_ranges(|_, push| world.ranges[&push].clone().ok_or(MirrorAbsence::Never));
         let files = CommitFiles::of(&world.diffs[&(lifetime(1), sha(1))]);
         commits.add(&lifetime(1), &sha(1), &files).unwrap();
         commits.with_files()

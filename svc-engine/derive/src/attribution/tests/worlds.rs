@@ -124,7 +124,7 @@ fn a_text() -> impl Strategy<Value = String> {
 }
 
 prop_compose! {
-    fn a_world()(
+    pub(super) fn a_world()(
         span in prop::sample::select(vec![30_i64, 200, 30_000]),
         calls in 1_usize..120,
         pushes in 1_usize..8,
