@@ -5,7 +5,7 @@ use super::{Counts, LifecycleReport, MembershipSkip, ModelReport, ModelRow, Stag
 use crate::closed_set;
 
 closed_set! {
-    /// Why something is unknown rather than zero. Of several reasons, the first is given.
+    /// Why something is unknown rather than zero. Of several reasons for a call, the first is given.
     pub enum Unobservable {
         /// A push was received and its mirror was read, but no diff of its commits.
         NoDiff = "commit_diff_unavailable",
