@@ -168,7 +168,7 @@ impl Engine {
     }
 
     /// Returns the use of the caches of reports, by kind.
-    pub fn report_memory(&self) -> [(&'static str, MemoryUse); 7] {
+    pub fn report_memory(&self) -> [(&'static str, MemoryUse); 8] {
         self.0.resources.latest_report_memory().uses()
     }
 
