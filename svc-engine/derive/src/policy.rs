@@ -34,13 +34,15 @@ pub enum Policy {
     Lifecycle,
     /// What calls cost, and what the spend became.
     Spend,
+    /// The figures of the overview.
+    Overview,
 }
 
 impl Policy {
     /// Returns the version, an opaque text that can only be compared.
     pub const fn version(self) -> &'static str {
         match self {
-            Self::Abandonment | Self::Fate | Self::CiResolution => "1",
+            Self::Abandonment | Self::Fate | Self::CiResolution | Self::Overview => "1",
             Self::Attribution | Self::AttributionShare | Self::MergeRetention => "2",
             Self::ModelReport | Self::Lifecycle => "3",
             Self::Spend => "spend-1",

@@ -3,11 +3,11 @@
 use svc_model::time::Instant;
 
 /// How many times longer than usual a silence is before it is told.
-const TIMES: i64 = 10;
+pub(crate) const TIMES: i64 = 10;
 /// Fewer arrivals have no usual time between them.
-const ARRIVALS_MIN: usize = 5;
+pub(crate) const ARRIVALS_MIN: usize = 5;
 /// A silence that is shorter is never told: an evening or a weekend is none.
-const MICROSECONDS_MIN: i64 = 3 * 24 * 60 * 60 * 1_000_000;
+pub(crate) const MICROSECONDS_MIN: i64 = 3 * 24 * 60 * 60 * 1_000_000;
 
 /// A silence that is longer than usual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,6 +18,7 @@ mod facts;
 mod grant;
 mod links;
 mod occurrence;
+mod overview;
 mod quarantine;
 mod remembered;
 mod reports;
@@ -49,6 +50,7 @@ pub use grant::{
     token_grants,
 };
 pub use occurrence::{Repeats, ScanBounds, ScanLimits};
+pub use overview::overview;
 pub use quarantine::quarantine_log;
 pub use reports::{
     Extent, MemoryUse, ReportMemory, ReportSources, SpendQuestion, abandonment,

@@ -18,13 +18,13 @@ use axum::extract::Request as HttpRequest;
 use axum::routing::any;
 use svc_model::endpoint::{
     AcceptedWorkLifecycleReport, Access, Capture, CiFailuresQuery, CiOutcomeQuery, CiRunsQuery,
-    CommitQuery, Compatibility, ContextRetrieval, Discovery, EvidenceInventory, EvidenceManifest,
-    EvidenceReading, Facts, GrantAdd, GrantExplain, GrantInventory, GrantManifest, GrantRead,
-    GrantRemove, GrantSessions, Grants, HealthProbe, IngestCalls, IngestCi, IngestForge,
-    IngestForgeCi, IngestForgePullRequest, IngestForgePush, IngestForgeRepository, IngestGateway,
-    IngestGatewayBatch, Logs, Me, Method, ModelOutcomesReport, Quarantine, QuarantineLogPage,
-    Release, Search, Selected, SessionCalls, SessionFacts, SessionQuery, SessionsQuery,
-    TokenRestore, TokenRevoke, Traces,
+    CohortSpendReport, CommitQuery, Compatibility, ContextRetrieval, Discovery, EvidenceInventory,
+    EvidenceManifest, EvidenceReading, Facts, GrantAdd, GrantExplain, GrantInventory,
+    GrantManifest, GrantRead, GrantRemove, GrantSessions, Grants, HealthProbe, IngestCalls,
+    IngestCi, IngestForge, IngestForgeCi, IngestForgePullRequest, IngestForgePush,
+    IngestForgeRepository, IngestGateway, IngestGatewayBatch, Logs, Me, Method,
+    ModelOutcomesReport, OverviewQuery, Quarantine, QuarantineLogPage, Release, Search, Selected,
+    SessionCalls, SessionFacts, SessionQuery, SessionsQuery, TokenRestore, TokenRevoke, Traces,
 };
 use svc_model::problem::Problem;
 
@@ -90,7 +90,7 @@ reads! {
     Facts SessionFacts SessionCalls Compatibility
     EvidenceInventory EvidenceManifest EvidenceReading
     CiOutcomeQuery CiRunsQuery CiFailuresQuery SessionsQuery SessionQuery CommitQuery
-    ModelOutcomesReport AcceptedWorkLifecycleReport OverviewQuery
+    ModelOutcomesReport AcceptedWorkLifecycleReport CohortSpendReport OverviewQuery
     Discovery Selected GrantInventory GrantManifest GrantRead
     GrantSessions Search
 }

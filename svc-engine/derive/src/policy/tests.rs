@@ -9,6 +9,7 @@ use crate::comparison::TWO_SIDED_CONFIDENCE;
 use crate::lifecycle::EXAMPLE_SESSIONS_MAX;
 use crate::merge_retention::FILE_BYTES_MAX;
 use crate::model_report::MODEL_PAIRS_MAX;
+use crate::silence::{ARRIVALS_MIN, MICROSECONDS_MIN, TIMES};
 use crate::statistics::{ALPHA, BONFERRONI_ALPHA, FAMILY_SIZE, SMALL_N, Z_80, Z_95, Z_975};
 use crate::{fate, retention_scores};
 
@@ -89,6 +90,10 @@ fn history(policy: Policy) -> Vec<(&'static str, &'static str)> {
             "spend-1",
             r#"{"apart_microseconds":900000000,"cost_tolerance":1,"policy_version":"spend-1"}"#,
         )],
+        Policy::Overview => vec![(
+            "1",
+            "silent for 10 times as long as usual, after 5 arrivals and 259200000000 microseconds",
+        )],
     }
 }
 
@@ -132,6 +137,10 @@ fn numbers(policy: Policy) -> String {
              undetermined facts among the scoring skips"
         ),
         Policy::Spend => spend_rules(),
+        Policy::Overview => format!(
+            "silent for {TIMES} times as long as usual, \
+             after {ARRIVALS_MIN} arrivals and {MICROSECONDS_MIN} microseconds"
+        ),
     }
 }
 
@@ -147,6 +156,7 @@ fn a_policy_changes_its_numbers_only_with_its_version() {
         Policy::AttributionShare,
         Policy::Lifecycle,
         Policy::Spend,
+        Policy::Overview,
     ] {
         let history = history(policy);
         let versions: BTreeSet<_> = history.iter().map(|(version, _)| version).collect();

@@ -173,7 +173,10 @@ fn pushes_absent(snapshot: &mut Snapshot<'_>, as_of: Instant) -> Result<Vec<Atte
     for push in pushes {
         touched.add(of_push(&push));
         let mentioned = (push.repo, push.repository);
-        arrivals.entry(mentioned).or_default().push(push.captured_at);
+        arrivals
+            .entry(mentioned)
+            .or_default()
+            .push(push.captured_at);
     }
     let repositories = touched.read(snapshot, boundary)?;
     let mut of_repositories: BTreeMap<Lifetime, Vec<Instant>> = BTreeMap::new();

@@ -4,27 +4,33 @@ mod attention;
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use svc_engine_derive::overview::{self, OverviewEvidence, OverviewTables, Selected, SessionRow};
 use svc_engine_derive::place::RepositoryLabel;
 use svc_engine_derive::policy::Policy;
+use svc_engine_derive::price::PriceBook;
 use svc_engine_derive::repository::{Repositories, Selection};
+use svc_engine_derive::spend::{Cost, Item, SumTooLarge};
 use svc_engine_fact::Lifetime;
 use svc_engine_store::Snapshot;
 use svc_model::endpoint::OverviewQuery;
+use svc_model::limit::REPORT_CALLS_MAX;
 use svc_model::overview::{
     Overview, OverviewDay, OverviewDays, OverviewFigures, OverviewModel, OverviewPullRequest,
     OverviewRepository, OverviewRequest, OverviewSession, OverviewWindow,
 };
 use svc_model::problem::ReportBound;
 use svc_model::query::ModelName;
+use svc_model::spend::PriceTableName;
 use svc_model::time::Instant;
 use svc_model::version::Version1;
 
 use super::answer::{AdmissionKind, Answer, ReadContext};
 use super::reports::call_outcomes::{self, ReadOutcomes};
-use super::reports::{Extent, ReportSources};
+use super::reports::spend::without_calls;
+use super::reports::{Extent, ReportSources, items};
 use super::repository::{TouchedRepositories, select};
 use super::title::session_title;
 use crate::error::Error;
@@ -49,17 +55,25 @@ pub fn overview(
     let boundary = snapshot.boundary(Some(as_of))?;
     let selection = TouchedRepositories::by(&request.repository).read(snapshot, boundary)?;
     let selection = select(snapshot, &selection, &request.repository, boundary)?;
-    let priced = super::reports::spend::priced_items(snapshot, sources, &extent)?;
-    let read = call_outcomes::read(snapshot, sources, &extent, &priced.further_sessions())?;
-    let items = match selection {
+    let items_max = usize::try_from(REPORT_CALLS_MAX).unwrap_or(usize::MAX);
+    let items = items::read(snapshot, &extent, items_max)?;
+    let (price_table, book): (Option<PriceTableName>, Option<Arc<PriceBook>>) = (None, None);
+    let read = call_outcomes::read(snapshot, sources, &extent, &without_calls(&items))?;
+    let items: Vec<(Item, Cost)> = match selection {
         // Nothing is known of the repository, so nothing reached it.
-        Selection::None => &[][..],
-        Selection::All | Selection::One(_) => &priced.items,
+        Selection::None => Vec::new(),
+        Selection::All | Selection::One(_) => items
+            .into_iter()
+            .map(|item| {
+                let cost = Cost::of(&item, book.as_deref());
+                (item, cost)
+            })
+            .collect(),
     };
     let unobservable: HashMap<_, _, RandomState> = read.unobservable.iter().copied().collect();
     let evidence = OverviewEvidence {
         window: &window,
-        items,
+        items: &items,
         outcomes: &read.outcomes,
         unobservable: &unobservable,
         reverted: &read.reverted,
@@ -73,7 +87,7 @@ pub fn overview(
         user_id: request.user_id.as_ref(),
         outcome: request.outcome,
     };
-    let tables = overview::derive(evidence, selected).map_err(|_| ReportBound::Reply)?;
+    let tables = overview::derive(evidence, selected).map_err(|SumTooLarge| ReportBound::Reply)?;
     let attention = attention::read(snapshot, &read, &tables, as_of)?;
     let limit = usize::try_from(request.limit.get()).unwrap_or(usize::MAX);
     let session_count = tables.sessions.len() as u64;
@@ -106,7 +120,7 @@ pub fn overview(
         session_count,
         unobservable: tables.unobservable,
         unpriced: tables.unpriced,
-        price_table: priced.price_table,
+        price_table,
         repository_skipped,
         attribution_skipped,
         lost_mirrors,
@@ -195,7 +209,11 @@ fn session(known: &Repositories, row: &SessionRow, title: Option<String>) -> Ove
         session_id: row.session_id.clone(),
         title,
         user_ids: row.user_ids.iter().cloned().collect(),
-        models: row.models.iter().map(|model| (**model).to_owned()).collect(),
+        models: row
+            .models
+            .iter()
+            .map(|model| (**model).to_owned())
+            .collect(),
         repositories,
         pull_requests,
         last_observed_at: row.last_observed_at,

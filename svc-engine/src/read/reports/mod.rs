@@ -13,7 +13,7 @@ mod extent;
 mod halves;
 mod history;
 mod inferred;
-mod items;
+pub(in crate::read) mod items;
 mod memory;
 mod merges;
 mod mirrors;
@@ -25,7 +25,7 @@ mod resolving;
 mod reverts;
 mod scoring;
 mod share;
-mod spend;
+pub(in crate::read) mod spend;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -113,7 +113,7 @@ pub fn cohort_spend(
 }
 
 /// Returns the Sessions that have receipts and no call in the cohort, sorted.
-fn without_calls(items: &[Item]) -> Vec<SessionId> {
+pub(in crate::read) fn without_calls(items: &[Item]) -> Vec<SessionId> {
     let sessions = |is_call: bool| {
         let items = items
             .iter()

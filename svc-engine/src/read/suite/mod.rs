@@ -47,6 +47,7 @@ mod granting;
 mod inferred;
 mod listing;
 mod outcomes;
+mod overview;
 mod reports;
 mod search;
 mod sessions;

@@ -80,13 +80,13 @@ impl History {
     }
 }
 
-fn home() -> Option<RepositoryIdentity> {
-    Some(repository(101))
+fn home() -> RepositoryIdentity {
+    repository(101)
 }
 
 fn to_branch(number: u128, branch: &str, before: &CommitSha, after: &CommitSha) -> Append {
     pushed(Push {
-        repository: home(),
+        repository: Some(home()),
         r#ref: format!("refs/heads/{branch}"),
         before_sha: before.clone(),
         after_sha: after.clone(),
@@ -97,7 +97,7 @@ fn to_branch(number: u128, branch: &str, before: &CommitSha, after: &CommitSha) 
 
 fn noted(number: u128, push: u128, session: &str, commit_sha: &CommitSha) -> Append {
     observed(SessionCommitObservation {
-        repository: home(),
+        repository: Some(home()),
         commit_sha: commit_sha.clone(),
         session_id: SessionId::new(session).unwrap(),
         captured_at: at(3_000),
@@ -105,7 +105,13 @@ fn noted(number: u128, push: u128, session: &str, commit_sha: &CommitSha) -> App
     })
 }
 
-fn merged(number: u128, pr_number: i64, head: &CommitSha, base: &CommitSha, merge_commit: &CommitSha) -> Append {
+fn merged(
+    number: u128,
+    pr_number: i64,
+    head: &CommitSha,
+    base: &CommitSha,
+    merge_commit: &CommitSha,
+) -> Append {
     let mut merge = PullRequestMerge {
         merge_commit_sha: merge_commit.clone(),
         merged_at: at(4_000),
@@ -113,7 +119,7 @@ fn merged(number: u128, pr_number: i64, head: &CommitSha, base: &CommitSha, merg
         ..merge(number)
     };
     let of = &mut merge.pull_request;
-    (of.pr_number, of.repository, of.head_repository) = (pr_number, home(), home());
+    (of.pr_number, of.repository, of.head_repository) = (pr_number, Some(home()), Some(home()));
     of.head_repo = Some("own/repo".to_owned());
     (of.head_sha, of.base_sha) = (head.clone(), base.clone());
     Append::PullRequestMerge(Box::new(merge))
@@ -155,9 +161,13 @@ fn week(stage: &Stage, sources: &Sources) -> Vec<Append> {
     history.branch("squash");
     let one = history.write(1);
     history.main();
-    history.repository.run(&["merge", "-q", "--squash", "squash"]);
+    history
+        .repository
+        .run(&["merge", "-q", "--squash", "squash"]);
     let squashed = history.run(&["commit", "-q", "-m", "Work 1 (#16)"]);
-    history.repository.run(&["checkout", "-q", "-b", "rebase", base.as_str()]);
+    history
+        .repository
+        .run(&["checkout", "-q", "-b", "rebase", base.as_str()]);
     let two = history.write(2);
     history.main();
     let rebased = history.run(&["cherry-pick", two.as_str()]);
@@ -175,11 +185,25 @@ fn week(stage: &Stage, sources: &Sources) -> Vec<Append> {
     let five = history.write(5);
     history.main();
     let before_revert = history.head();
-    let twenty = history.run(&["merge", "-q", "--no-ff", "-m", "Merge pull request #20", "reverted"]);
+    let twenty = history.run(&[
+        "merge",
+        "-q",
+        "--no-ff",
+        "-m",
+        "Merge pull request #20",
+        "reverted",
+    ]);
     history.branch("undo");
     let undo = history.run(&["revert", "--no-edit", "-m", "1", twenty.as_str()]);
     history.main();
-    let twenty_one = history.run(&["merge", "-q", "--no-ff", "-m", "Merge pull request #21", "undo"]);
+    let twenty_one = history.run(&[
+        "merge",
+        "-q",
+        "--no-ff",
+        "-m",
+        "Merge pull request #21",
+        "undo",
+    ]);
     history.branch("open");
     let six = history.write(6);
     sources.mirror(&history.repository, 101);
@@ -189,7 +213,7 @@ fn week(stage: &Stage, sources: &Sources) -> Vec<Append> {
         ..revision(70)
     };
     let of = &mut opened.pull_request;
-    (of.pr_number, of.repository, of.head_repository) = (22, home(), home());
+    (of.pr_number, of.repository, of.head_repository) = (22, Some(home()), Some(home()));
     of.head_repo = Some("own/repo".to_owned());
     (of.head_sha, of.base_sha) = (six.clone(), twenty_one.clone());
     of.base_ref = Branch::new("main").unwrap();
@@ -252,7 +276,7 @@ impl Stage {
         overview(&mut self.snapshot(), sources.all(), &request, as_of).unwrap()
     }
 
-    fn listed(&self, sources: &Sources, outcome: OverviewOutcome) -> String {
+    fn behind(&self, sources: &Sources, outcome: OverviewOutcome) -> String {
         let request = OverviewRequest {
             outcome: Some(outcome),
             ..OverviewRequest::default()
@@ -287,9 +311,7 @@ fn counts(figures: &OverviewFigures) -> [u64; 14] {
 }
 
 #[rstest]
-fn a_week_is_counted_as_by_hand(
-    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
-) {
+fn a_week_is_counted_as_by_hand(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
     let stage = stage!(backend);
     let sources = Sources::new();
     stage.add(week(&stage, &sources));
@@ -313,7 +335,13 @@ fn a_week_is_counted_as_by_hand(
     let of_repositories: Vec<_> = overview
         .repositories
         .iter()
-        .map(|row| (row.repo.as_deref(), row.figures.calls, row.figures.committed))
+        .map(|row| {
+            (
+                row.repo.as_deref(),
+                row.figures.calls,
+                row.figures.committed,
+            )
+        })
         .collect();
     assert_eq!(of_repositories, [(Some("own/repo"), 6, 6), (None, 3, 0)]);
     let days: Vec<_> = overview.days.iter().map(|day| day.figures.calls).collect();
@@ -328,9 +356,15 @@ fn each_figure_leads_to_its_sessions(
     let sources = Sources::new();
     stage.add(week(&stage, &sources));
     for (outcome, expected) in [
-        (OverviewOutcome::Changes, "gone lost open revert queue rebase squash"),
+        (
+            OverviewOutcome::Changes,
+            "gone lost open revert queue rebase squash",
+        ),
         (OverviewOutcome::Accepted, "lost rebase squash"),
-        (OverviewOutcome::Committed, "open revert queue rebase squash"),
+        (
+            OverviewOutcome::Committed,
+            "open revert queue rebase squash",
+        ),
         (OverviewOutcome::Merged, "revert queue rebase squash"),
         (OverviewOutcome::Reverted, "revert"),
         (OverviewOutcome::Passed, "open revert queue rebase"),
@@ -342,7 +376,7 @@ fn each_figure_leads_to_its_sessions(
         (OverviewOutcome::Rejected, ""),
         (OverviewOutcome::Unpriced, "talk"),
     ] {
-        assert_eq!(stage.listed(&sources, outcome), expected, "{outcome}");
+        assert_eq!(stage.behind(&sources, outcome), expected, "{outcome}");
     }
     let open = OverviewRequest {
         model: Some(ModelName::new("m2").unwrap()),
@@ -351,7 +385,10 @@ fn each_figure_leads_to_its_sessions(
         ..OverviewRequest::default()
     };
     let overview = stage.overview(&sources, &open);
-    assert_eq!((overview.figures.calls, sessions(&overview)), (2, "open revert".to_owned()));
+    assert_eq!(
+        (overview.figures.calls, sessions(&overview)),
+        (2, "open revert".to_owned())
+    );
     let [open, _] = &overview.sessions[..] else {
         panic!("{overview:?}");
     };
@@ -367,7 +404,11 @@ fn a_red_main_and_edits_that_are_gone_need_a_look(
     let sources = Sources::new();
     stage.add(week(&stage, &sources));
     let overview = stage.overview(&sources, &OverviewRequest::default());
-    let attention: Vec<&Attention> = overview.attention.iter().filter_map(|row| row.known()).collect();
+    let attention: Vec<&Attention> = overview
+        .attention
+        .iter()
+        .filter_map(|row| row.known())
+        .collect();
     let [
         Attention::FailedCommit {
             repo,
@@ -419,7 +460,10 @@ fn quarantine_and_erasure_take_what_they_hide(
     let overview = stage.overview(&sources, &OverviewRequest::default());
     let figures = &overview.figures;
     // Nobody can tell any more whether what was erased is in a commit; its cost stays.
-    assert_eq!((figures.calls, figures.committed, figures.not_observable), (8, 4, 1));
+    assert_eq!(
+        (figures.calls, figures.committed, figures.not_observable),
+        (8, 4, 1)
+    );
     assert_eq!(overview.unobservable.get(Unobservable::ContentErased), 1);
     assert_eq!(figures.spend.cost_usd_micros, 53);
 }

@@ -24,7 +24,7 @@ macro_rules! call_usage {
     ($($condition:expr),+) => {
         concat!(
             "SELECT f.inference_call_id, f.response_id, f.request_id, f.session_id, f.user_id,
-            f.agent, f.gateway_provider, f.observed_at_us, f.captured_at_us, f.model_provider, f.model,
+            f.agent_harness, f.gateway_provider, f.observed_at_us, f.captured_at_us, f.model_provider, f.model,
             f.input_tokens, f.output_tokens, f.capture_source, f.cost_usd_micros,
             f.cache_read_tokens, f.cache_write_tokens, f.cache_write_5m_tokens,
             f.cache_write_1h_tokens, f.reasoning_tokens, f.tier
