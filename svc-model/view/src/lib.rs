@@ -18,6 +18,7 @@ mod part;
 mod product;
 mod session;
 mod snippet;
+mod spend;
 mod stratification;
 mod surface;
 mod text;
@@ -35,6 +36,9 @@ pub use self::moment::{age, before, is_date, midnight};
 pub use self::product::{Product, model, product};
 pub use self::session::{Branch, branches};
 pub use self::snippet::{Snippet, snippet};
+pub use self::spend::{
+    AT_LIST_PRICE, NO_EVIDENCE, dollars, period, spend_outcomes, spend_unit, spend_verdicts,
+};
 pub use self::surface::{CONSOLE, SHELL, Surface, clock};
 pub use self::text::is_hidden;
 pub use self::timeline::usd;

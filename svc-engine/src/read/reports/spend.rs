@@ -30,7 +30,7 @@ pub struct SpendQuestion {
 
 impl SpendQuestion {
     /// Returns whether the answer depends on the commits that the work reached.
-    const fn needs_commits(self) -> bool {
+    pub const fn needs_commits(self) -> bool {
         self.outcomes || self.by.is_of_commits()
     }
 }
