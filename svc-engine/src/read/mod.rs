@@ -17,6 +17,7 @@ mod export;
 mod facts;
 mod grant;
 mod occurrence;
+mod prices;
 mod quarantine;
 mod remembered;
 mod reports;
@@ -48,6 +49,7 @@ pub use grant::{
     token_grants,
 };
 pub use occurrence::{Repeats, ScanBounds, ScanLimits};
+pub use prices::PriceMemory;
 pub use quarantine::quarantine_log;
 pub use reports::{
     Extent, MemoryUse, ReportMemory, ReportSources, abandonment, accepted_work_lifecycle,

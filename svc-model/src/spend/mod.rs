@@ -2,6 +2,7 @@
 
 mod price;
 mod report;
+mod request;
 
 pub use price::{
     LoadedPrices, ModelPrice, ModelRate, ModelRateAbove, ModelRates, PriceFormat, PriceTable,
@@ -11,6 +12,7 @@ pub use report::{
     JoinedReceipts, OtherSpendRows, OutcomeSpend, Spend, SpendBasis, SpendBy, SpendCi, SpendFigure,
     SpendKey, SpendOutcomes, SpendReport, SpendRow, SpendRowWithoutKey,
 };
+pub use request::{ModelPriceRequest, ModelProviderName, PriceFileRequest, PriceTableLabel};
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;

@@ -7,6 +7,7 @@ mod identity;
 mod ingest;
 mod mcp;
 mod otlp;
+mod prices;
 mod quarantine;
 mod reads;
 
@@ -22,9 +23,9 @@ use svc_model::endpoint::{
     EvidenceReading, Facts, GrantAdd, GrantExplain, GrantInventory, GrantManifest, GrantRead,
     GrantRemove, GrantSessions, Grants, HealthProbe, IngestCalls, IngestCi, IngestForge,
     IngestForgeCi, IngestForgePullRequest, IngestForgePush, IngestForgeRepository, IngestGateway,
-    IngestGatewayBatch, Logs, Me, Method, ModelOutcomesReport, Quarantine, QuarantineLogPage,
-    Release, Search, Selected, SessionCalls, SessionFacts, SessionQuery, SessionsQuery,
-    TokenRestore, TokenRevoke, Traces,
+    IngestGatewayBatch, Logs, Me, Method, ModelOutcomesReport, PriceLoad, PriceRates, PriceTables,
+    Quarantine, QuarantineLogPage, Release, Search, Selected, SessionCalls, SessionFacts,
+    SessionQuery, SessionsQuery, TokenRestore, TokenRevoke, Traces,
 };
 use svc_model::problem::Problem;
 
@@ -83,6 +84,7 @@ bindings! {
     GrantRemove => grants::remove;
     TokenRevoke => grants::revoke;
     TokenRestore => grants::restore;
+    PriceLoad => prices::load;
     ContextRetrieval => reads::retrieve;
 }
 reads! {
@@ -90,6 +92,7 @@ reads! {
     Facts SessionFacts SessionCalls Compatibility
     EvidenceInventory EvidenceManifest EvidenceReading
     CiOutcomeQuery CiRunsQuery CiFailuresQuery SessionsQuery SessionQuery CommitQuery
+    PriceTables PriceRates
     ModelOutcomesReport AcceptedWorkLifecycleReport
     Discovery Selected GrantInventory GrantManifest GrantRead
     GrantSessions Search
