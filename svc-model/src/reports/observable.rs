@@ -7,6 +7,8 @@ use crate::closed_set;
 closed_set! {
     /// Why something is unknown rather than zero. Of several reasons for a call, the first is given.
     pub enum Unobservable {
+        /// What was written was erased, so nobody can tell whether it is in a commit.
+        ContentErased = "content_erased",
         /// A push was received and its mirror was read, but no diff of its commits.
         NoDiff = "commit_diff_unavailable",
         /// A push was received, but the mirror of its repository, which was fetched once, is missing.
@@ -38,6 +40,7 @@ impl Unobservable {
     /// Says what is lacking.
     pub const fn reason(self) -> &'static str {
         match self {
+            Self::ContentErased => "what was written was erased",
             Self::NoDiff => "no diff of a commit pushed near the calls was readable",
             Self::LostMirrors => "no mirror was readable, although there was one",
             Self::NoMirror => "no mirror of what was pushed near the calls was readable",
