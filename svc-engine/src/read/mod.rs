@@ -52,7 +52,6 @@ pub use grant::{
 };
 pub use occurrence::{Repeats, ScanBounds, ScanLimits};
 pub use overview::overview;
-pub use prices::PriceMemory;
 pub use quarantine::quarantine_log;
 pub use reports::{
     Extent, MemoryUse, ReportMemory, ReportSources, SpendQuestion, abandonment,

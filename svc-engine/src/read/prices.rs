@@ -24,7 +24,7 @@ const PLACES: usize = 9;
 
 /// The price tables that were read last. The file of a digest never changes.
 #[derive(Debug, Default)]
-pub struct PriceMemory(Mutex<Vec<(String, Arc<PriceBook>)>>);
+pub(super) struct PriceMemory(Mutex<Vec<(String, Arc<PriceBook>)>>);
 
 impl PriceMemory {
     /// Returns the book of a digest, which is read if it is not remembered. Only one file is read at a
@@ -87,11 +87,11 @@ impl Answer for PriceRates {
         reading: &mut ReadContext<'_, '_>,
         request: ModelPriceRequest,
     ) -> Result<ModelPrice, Error> {
-        let memory = &reading.resources.prices;
+        let memory = reading.report_memory()?;
         // The newest table, even if its moment is that of another server's clock.
         let newest = reading.snapshot.price_tables(1)?.pop();
         let as_of = newest.map_or(reading.now, |table| table.loaded_at.max(reading.now));
-        let in_force = book_in_force(reading.snapshot, memory, as_of)?;
+        let in_force = book_in_force(reading.snapshot, &memory.prices, as_of)?;
         let provider = request.provider.as_ref().map(|provider| provider.as_str());
         let rates = match &in_force {
             Some((_, book)) => book.rates(provider, request.model.as_str()),

@@ -4,13 +4,11 @@ mod attention;
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use svc_engine_derive::overview::{self, OverviewEvidence, OverviewTables, Selected, SessionRow};
 use svc_engine_derive::place::RepositoryLabel;
 use svc_engine_derive::policy::Policy;
-use svc_engine_derive::price::PriceBook;
 use svc_engine_derive::repository::{Repositories, Selection};
 use svc_engine_derive::spend::{Cost, Item, SumTooLarge};
 use svc_engine_fact::Lifetime;
@@ -23,11 +21,11 @@ use svc_model::overview::{
 };
 use svc_model::problem::ReportBound;
 use svc_model::query::ModelName;
-use svc_model::spend::PriceTableName;
 use svc_model::time::Instant;
 use svc_model::version::Version1;
 
 use super::answer::{AdmissionKind, Answer, ReadContext};
+use super::prices::book_in_force;
 use super::reports::call_outcomes::{self, ReadOutcomes};
 use super::reports::spend::without_calls;
 use super::reports::{Extent, ReportSources, items};
@@ -57,7 +55,7 @@ pub fn overview(
     let selection = select(snapshot, &selection, &request.repository, boundary)?;
     let items_max = usize::try_from(REPORT_CALLS_MAX).unwrap_or(usize::MAX);
     let items = items::read(snapshot, &extent, items_max)?;
-    let (price_table, book): (Option<PriceTableName>, Option<Arc<PriceBook>>) = (None, None);
+    let (price_table, book) = book_in_force(snapshot, &sources.memory.prices, as_of)?.unzip();
     let read = call_outcomes::read(snapshot, sources, &extent, &without_calls(&items))?;
     let items: Vec<(Item, Cost)> = match selection {
         // Nothing is known of the repository, so nothing reached it.
