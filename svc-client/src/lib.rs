@@ -83,6 +83,7 @@
 /// | [`context`](model::context) | queries within a grant, and their results |
 /// | [`evidence`](model::evidence) | calls, messages and parts, exactly as captured |
 /// | [`query`](model::query) | CI runs, commits and Sessions, and the links between them |
+/// | [`spend`](model::spend) | what calls of models cost, and price tables |
 /// | [`usage`](model::usage) | what calls of models used and cost |
 /// | [`reports`](model::reports) | what became of the agents' work |
 /// | [`facts`](model::facts), [`capture`](model::capture), [`quarantine`](model::quarantine),
@@ -105,7 +106,7 @@ pub mod model {
     #[doc(inline)]
     pub use svc_model::{
         capture, context, endpoint, evidence, facts, grant, id, identity, ingest, json, limit,
-        open, problem, quarantine, query, reports, repository, search, time, usage, version,
+        open, problem, quarantine, query, reports, repository, search, spend, time, usage, version,
     };
 
     /// Invalid fields of a request: what is wrong, and where.
@@ -137,6 +138,7 @@ mod ingest;
 pub mod outbox;
 mod pages;
 mod parts;
+mod prices;
 mod quarantine;
 mod query;
 mod refusal;

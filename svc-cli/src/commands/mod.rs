@@ -31,6 +31,7 @@ pub(crate) mod note;
 mod one_of;
 pub(crate) mod outbox;
 mod place;
+pub(crate) mod prices;
 pub(crate) mod quarantine;
 pub(crate) mod report;
 mod repository;

@@ -19,6 +19,7 @@ mod grant;
 mod links;
 mod occurrence;
 mod overview;
+mod prices;
 mod quarantine;
 mod remembered;
 mod reports;
@@ -51,6 +52,7 @@ pub use grant::{
 };
 pub use occurrence::{Repeats, ScanBounds, ScanLimits};
 pub use overview::overview;
+pub use prices::PriceMemory;
 pub use quarantine::quarantine_log;
 pub use reports::{
     Extent, MemoryUse, ReportMemory, ReportSources, SpendQuestion, abandonment,

@@ -7,7 +7,9 @@ use svc_engine_search::SearchIndex;
 use svc_engine_store::{ErasureEnd, Store};
 
 use super::remembered::Remembered;
-use super::{ContentCache, CursorKey, ReportMemory, ReportSources, ScanBounds, SeenGrants};
+use super::{
+    ContentCache, CursorKey, PriceMemory, ReportMemory, ReportSources, ScanBounds, SeenGrants,
+};
 use crate::background::Sources;
 
 /// What reads use besides their snapshot: caches, mirrors, bounds and keys.
@@ -19,6 +21,7 @@ pub(crate) struct Resources {
     pub(crate) scan: ScanBounds,
     pub(crate) cursor_key: CursorKey,
     pub(crate) grants: SeenGrants,
+    pub(crate) prices: PriceMemory,
     /// The index of searches, if one is kept.
     pub(crate) search: Option<Arc<SearchIndex>>,
 }
@@ -67,6 +70,7 @@ impl Resources {
             scan,
             cursor_key,
             grants: SeenGrants::default(),
+            prices: PriceMemory::default(),
             search,
         }
     }

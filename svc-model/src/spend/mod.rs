@@ -1,6 +1,7 @@
 //! What calls of models cost. Every figure is at list price: it is nobody's bill.
 
 mod price;
+mod price_request;
 mod report;
 mod request;
 
@@ -8,6 +9,7 @@ pub use price::{
     LoadedPrices, ModelPrice, ModelRate, ModelRateAbove, ModelRates, PriceFormat, PriceTable,
     PriceTableList, PriceTableName, UnpricedReason,
 };
+pub use price_request::{ModelPriceRequest, ModelProviderName, PriceFileRequest, PriceTableLabel};
 pub use report::{
     CohortSpend, JoinedReceipts, OtherSpendRows, OutcomeSpend, SpendBasis, SpendBy, SpendCi,
     SpendFigure, SpendKey, SpendOutcomes, SpendReport, SpendRow, SpendRowWithoutKey,
