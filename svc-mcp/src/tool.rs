@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use rmcp::model::{JsonObject, Tool as Definition, ToolAnnotations};
 use svc_model::endpoint::{
-    AcceptedWorkLifecycleReport, CiRunsQuery, CommitQuery, Discovery, Endpoint as _,
+    AcceptedWorkLifecycleReport, CiRunsQuery, CohortSpendReport, CommitQuery, Discovery, Endpoint as _,
     EvidenceInventory, EvidenceManifest, EvidenceReading, GrantInventory, GrantManifest, GrantRead,
     GrantSessions, ModelOutcomesReport, Search, Selected, SessionQuery,
 };
@@ -13,7 +13,7 @@ use svc_model::identity::Authority;
 
 use crate::answer::{self, typed};
 use crate::arguments::{
-    ToolCaller, ViewedQuestion, list, of_body, of_route, opening, report, search,
+    ToolCaller, ViewedQuestion, list, of_body, of_route, opening, report, search, spend,
 };
 use crate::question::questions;
 use crate::refusal::ToolRefusal;
@@ -37,6 +37,7 @@ questions! {
     CiRunsQuery => |_, _, reply| answer::whole(&reply, text::ci_runs);
     ModelOutcomesReport => |_, _, reply| answer::whole(&reply, text::model_outcomes);
     AcceptedWorkLifecycleReport => |_, _, reply| answer::whole(&reply, text::accepted_work_lifecycle);
+    CohortSpendReport => |_, _, reply| answer::whole(&reply, text::spend);
 }
 
 /// The end of the description of each tool that quotes captured content.
@@ -128,7 +129,7 @@ macro_rules! period {
 }
 
 /// Every tool, in the order of the list.
-pub(crate) static TOOLS: [Tool; 10] = [
+pub(crate) static TOOLS: [Tool; 11] = [
     Tool {
         name: "search_evidence",
         title: "Search earlier work",
@@ -233,6 +234,17 @@ pub(crate) static TOOLS: [Tool; 10] = [
                       is not a failure.",
         ..period!(AcceptedWorkLifecycleReport => "AcceptedWorkLifecycle")
     },
+    Tool {
+        name: "spend_report",
+        title: "What calls cost",
+        description: "Says what calls of models cost at list price, by default in the last 30 days \
+                      by model, and what the spend became: merged, committed, or no evidence of a \
+                      commit, which is no failure. Use it for questions about cost. Calls without \
+                      a price are counted, never zero.",
+        input: schema::spend,
+        ask: spend,
+        ..route!(CohortSpendReport => "SpendReport")
+    },
 ];
 
 impl Tool {
@@ -264,7 +276,7 @@ impl Tool {
 
     /// Returns the protocol's definition of the tool.
     pub(crate) fn definition(&self) -> Definition {
-        static DEFINITIONS: LazyLock<[Definition; 10]> =
+        static DEFINITIONS: LazyLock<[Definition; 11]> =
             LazyLock::new(|| TOOLS.each_ref().map(Tool::make));
         let mut made = DEFINITIONS.iter();
         made.find(|made| made.name == self.name)
@@ -302,7 +314,7 @@ mod tests {
         let names = |authority| offered(authority).iter().map(|tool| tool.name).collect();
         let names: Vec<&str> = names(Authority::Retrieval);
         assert_eq!(names, ["search_evidence", "open_evidence", "list_sessions"]);
-        assert_eq!(offered(Authority::Operator).len(), 8);
+        assert_eq!(offered(Authority::Operator).len(), 9);
         assert!(offered(Authority::Ingest).is_empty());
     }
 
