@@ -2,7 +2,7 @@ use clap::Args;
 use svc_client::Client;
 use svc_engine::clock::Clock;
 use svc_engine::error::Error;
-use svc_engine::read::{self, Extent, ReportMemory, ReportSources, SpendQuestion};
+use svc_engine::read::{self, Extent, PriceMemory, ReportMemory, ReportSources, SpendQuestion};
 use svc_model::limit::{SPEND_ITEMS_MAX, SPEND_ROWS_DEFAULT};
 use svc_model::problem::{Problem, ReportBound};
 use svc_model::reports::ReportScope;
@@ -127,7 +127,13 @@ impl Spend {
         let read = if question.needs_commits() {
             self.report.read(output, |snapshot, sources| {
                 let extent = up_to_now(extent, snapshot)?;
-                read::cohort_spend(snapshot, sources, &extent, question)
+                read::cohort_spend(
+                    snapshot,
+                    sources,
+                    &PriceMemory::default(),
+                    &extent,
+                    question,
+                )
             })?
         } else {
             self.report.read_facts(output, |snapshot| {
@@ -137,7 +143,13 @@ impl Spend {
                     memory: &memory,
                 };
                 let extent = up_to_now(extent, snapshot)?;
-                read::cohort_spend(snapshot, sources, &extent, question)
+                read::cohort_spend(
+                    snapshot,
+                    sources,
+                    &PriceMemory::default(),
+                    &extent,
+                    question,
+                )
             })?
         };
         read.map_err(|error| refused(error, question))

@@ -53,6 +53,7 @@ pub use self::past::{abandonment, attribution_share, merge_retention};
 use self::population::Population;
 pub(in crate::read) use self::population::up_to;
 pub use self::pushed::attributions_of_pushes;
+pub use self::spend::{SpendQuestion, cohort_spend, spend_report};
 use svc_engine_derive::attribution::{self, Attributions, Inputs, MirrorAbsence, Note};
 use svc_engine_derive::cohort::{self, CohortEvidence};
 use svc_engine_derive::declined::DeclinedFacts;

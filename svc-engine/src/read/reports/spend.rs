@@ -1,21 +1,21 @@
 //! What the calls of a cohort cost, and what the spend became.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use svc_engine_derive::price::PriceBook;
 use svc_engine_derive::spend::{self, Item, Question, SumTooLarge, Work};
 use svc_engine_store::Snapshot;
 use svc_model::endpoint::CohortSpendReport;
 use svc_model::id::SessionId;
 use svc_model::limit::{REPORT_CALLS_MAX, SPEND_ITEMS_MAX};
 use svc_model::problem::ReportBound;
-use svc_model::spend::{CohortSpend, PriceTableName, SpendBy, SpendReport, SpendRequest};
+use svc_model::spend::{CohortSpend, SpendBy, SpendReport, SpendRequest};
 use svc_model::version::Version1;
 
 use super::{Extent, ReportSources, call_outcomes, items};
 use crate::error::Error;
+use crate::read::PriceMemory;
 use crate::read::answer::{AdmissionKind, Answer, ReadContext};
+use crate::read::prices::book_in_force;
 
 /// What is asked of the spend of a cohort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,7 @@ impl SpendQuestion {
 pub fn spend_report(
     snapshot: &mut Snapshot<'_>,
     sources: ReportSources<'_>,
+    prices: &PriceMemory,
     request: &SpendRequest,
 ) -> Result<SpendReport, Error> {
     let question = SpendQuestion {
@@ -54,7 +55,13 @@ pub fn spend_report(
     Ok(SpendReport {
         schema_version: Version1,
         scope: request.scope,
-        report: cohort_spend(snapshot, sources, &Extent::from(&request.scope), question)?,
+        report: cohort_spend(
+            snapshot,
+            sources,
+            prices,
+            &Extent::from(&request.scope),
+            question,
+        )?,
     })
 }
 
@@ -66,6 +73,7 @@ pub fn spend_report(
 pub fn cohort_spend(
     snapshot: &mut Snapshot<'_>,
     sources: ReportSources<'_>,
+    prices: &PriceMemory,
     extent: &Extent,
     question: SpendQuestion,
 ) -> Result<CohortSpend, Error> {
@@ -80,7 +88,7 @@ pub fn cohort_spend(
         extent,
         usize::try_from(items_max).unwrap_or(usize::MAX),
     )?;
-    let (price_table, book): (Option<PriceTableName>, Option<Arc<PriceBook>>) = (None, None);
+    let (price_table, book) = book_in_force(snapshot, prices, extent.as_of)?.unzip();
     let read = if needs_commits {
         let further = without_calls(&items);
         Some(call_outcomes::read(snapshot, sources, extent, &further)?)
@@ -136,6 +144,7 @@ impl Answer for CohortSpendReport {
         request.scope.as_of = reading.bound(request.scope.as_of)?;
         let memory = reading.report_memory()?;
         let sources = reading.report_sources(&memory);
-        spend_report(reading.snapshot, sources, &request)
+        let prices = &reading.resources.prices;
+        spend_report(reading.snapshot, sources, prices, &request)
     }
 }
