@@ -3,6 +3,7 @@
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use svc_model::endpoint::{DefaultValue, Parameter};
+use svc_model::spend::SpendBy;
 
 /// The published schema with a name.
 macro_rules! published {
@@ -179,7 +180,11 @@ pub(crate) fn spend() -> JsonObject {
         "enum": SpendBy::ALL.iter().map(|by| by.as_str()).collect::<Vec<_>>(),
         "description": "What a row stands for; by default model.",
     });
-    properties["limit"] = number("The rows; by default 20. The others are summed up.", 1, 1_000);
+    properties["limit"] = number(
+        "The rows; by default 20. The others are summed up.",
+        1,
+        1_000,
+    );
     input(properties, &[])
 }
 

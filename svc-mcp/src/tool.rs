@@ -5,9 +5,9 @@ use std::sync::{Arc, LazyLock};
 
 use rmcp::model::{JsonObject, Tool as Definition, ToolAnnotations};
 use svc_model::endpoint::{
-    AcceptedWorkLifecycleReport, CiRunsQuery, CohortSpendReport, CommitQuery, Discovery, Endpoint as _,
-    EvidenceInventory, EvidenceManifest, EvidenceReading, GrantInventory, GrantManifest, GrantRead,
-    GrantSessions, ModelOutcomesReport, Search, Selected, SessionQuery,
+    AcceptedWorkLifecycleReport, CiRunsQuery, CohortSpendReport, CommitQuery, Discovery,
+    Endpoint as _, EvidenceInventory, EvidenceManifest, EvidenceReading, GrantInventory,
+    GrantManifest, GrantRead, GrantSessions, ModelOutcomesReport, Search, Selected, SessionQuery,
 };
 use svc_model::identity::Authority;
 

@@ -34,7 +34,11 @@ fn written(spend: &SpendReport) -> String {
         lines.push(format!("- {name}: {}{attributed}", figure(&row.figure)));
     }
     if let Some(others) = &report.other_rows {
-        lines.push(format!("- {} others: {}", others.rows, figure(&others.figure)));
+        lines.push(format!(
+            "- {} others: {}",
+            others.rows,
+            figure(&others.figure)
+        ));
     }
     if let Some(outcomes) = &report.outcomes {
         lines.push("What it became:".to_owned());

@@ -4,9 +4,7 @@ use maud::{Markup, html};
 use svc_model::endpoint::CohortSpendReport;
 use svc_model::problem::Problem;
 use svc_model::spend::{CohortSpend, SpendCi, SpendFigure, SpendOutcomes, SpendRequest};
-use svc_view::{
-    AT_LIST_PRICE, CONSOLE, NO_EVIDENCE, dollars, spend_outcomes, spend_verdicts,
-};
+use svc_view::{AT_LIST_PRICE, CONSOLE, NO_EVIDENCE, dollars, spend_outcomes, spend_verdicts};
 
 use super::caveat;
 use super::period::{self, Period};
@@ -56,7 +54,11 @@ fn total(report: &CohortSpend) -> Markup {
     let total = &report.total;
     let unpriced = match total.unpriced_items {
         0 => "every call has a price".to_owned(),
-        unpriced => format!("{} of {} have no price", whole(unpriced), whole(total.items())),
+        unpriced => format!(
+            "{} of {} have no price",
+            whole(unpriced),
+            whole(total.items())
+        ),
     };
     html! {
         p { strong { (dollars(total.cost_usd_micros)) } " " (AT_LIST_PRICE) "; " (unpriced) "." }
