@@ -40,7 +40,7 @@ pub(super) const AREAS: &[Area] = &[
         description: "The price tables that costs are derived with. None comes with the service, and none is fetched.",
     },
     Area {
-        prefixes: &["/v1/reports/"],
+        prefixes: &["/v1/overview", "/v1/reports/"],
         name: "reports",
         description: "What became of the agents' work, computed from facts for each answer.",
     },

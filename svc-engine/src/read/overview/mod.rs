@@ -46,6 +46,7 @@ pub fn overview(
     sources: ReportSources<'_>,
     request: &OverviewRequest,
     as_of: Instant,
+    now: Instant,
 ) -> Result<Overview, Error> {
     let days = request.days.unwrap_or(OverviewDays::Seven).get();
     let window = window(days, as_of);
@@ -86,7 +87,7 @@ pub fn overview(
         outcome: request.outcome,
     };
     let tables = overview::derive(evidence, selected).map_err(|SumTooLarge| ReportBound::Reply)?;
-    let attention = attention::read(snapshot, &read, &tables, as_of)?;
+    let attention = attention::read(snapshot, &read, &tables, as_of.min(now))?;
     let limit = usize::try_from(request.limit.get()).unwrap_or(usize::MAX);
     let session_count = tables.sessions.len() as u64;
     let mut sessions = Vec::new();
@@ -229,6 +230,6 @@ impl Answer for OverviewQuery {
         let as_of = reading.bound(request.as_of.unwrap_or(reading.now))?;
         let memory = reading.report_memory()?;
         let sources = reading.report_sources(&memory);
-        overview(reading.snapshot, sources, &request, as_of)
+        overview(reading.snapshot, sources, &request, as_of, reading.now)
     }
 }
