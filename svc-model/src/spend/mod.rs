@@ -6,8 +6,8 @@ mod report;
 mod request;
 
 pub use price::{
-    LoadedPrices, ModelPrice, ModelRate, ModelRateAbove, ModelRates, PriceFormat, PriceTable,
-    PriceTableList, PriceTableName, UnpricedReason,
+    LoadedPrices, ModelPrice, PriceFormat, PriceTable, PriceTableList, PriceTableName, TokenRate,
+    TokenRateAbove, TokenRates, UnpricedReason,
 };
 pub use price_request::{ModelPriceRequest, ModelProviderName, PriceFileRequest, PriceTableLabel};
 pub use report::{
