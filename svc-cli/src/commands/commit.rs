@@ -424,7 +424,7 @@ mod tests {
         let expected = format!(
             "{a}: no Session observed at it; 1 at a commit whose work it has\n\
              links not followed: 1 head_unavailable (no mirror has that head of the pull request)\n\
-             \nown/app\n\
+             \nown/app (known by name only)\n\
              \x20 through pull request 16 (squash, merged 2026-01-02)\n\
              \x20   session s at {b}  (1 observed)\n\
              \x20   commit {c}\n\
