@@ -7,13 +7,13 @@ use rmcp::model::{JsonObject, Tool as Definition, ToolAnnotations};
 use svc_model::endpoint::{
     AcceptedWorkLifecycleReport, CiRunsQuery, CommitQuery, Discovery, Endpoint as _,
     EvidenceInventory, EvidenceManifest, EvidenceReading, GrantInventory, GrantManifest, GrantRead,
-    GrantSessions, ModelOutcomesReport, Search, Selected, SessionQuery,
+    GrantSessions, ModelOutcomesReport, OverviewQuery, Search, Selected, SessionQuery,
 };
 use svc_model::identity::Authority;
 
 use crate::answer::{self, typed};
 use crate::arguments::{
-    ToolCaller, ViewedQuestion, list, of_body, of_route, opening, report, search,
+    ToolCaller, ViewedQuestion, list, of_body, of_route, opening, overview, report, search,
 };
 use crate::question::questions;
 use crate::refusal::ToolRefusal;
@@ -35,6 +35,7 @@ questions! {
     SessionQuery => |_, _, reply| answer::whole(&reply, text::session);
     CommitQuery => |_, _, reply| answer::whole(&reply, text::commit);
     CiRunsQuery => |_, _, reply| answer::whole(&reply, text::ci_runs);
+    OverviewQuery => |shown, request, reply| answer::overview(shown, request, reply);
     ModelOutcomesReport => |_, _, reply| answer::whole(&reply, text::model_outcomes);
     AcceptedWorkLifecycleReport => |_, _, reply| answer::whole(&reply, text::accepted_work_lifecycle);
 }
@@ -128,7 +129,7 @@ macro_rules! period {
 }
 
 /// Every tool, in the order of the list.
-pub(crate) static TOOLS: [Tool; 10] = [
+pub(crate) static TOOLS: [Tool; 11] = [
     Tool {
         name: "search_evidence",
         title: "Search earlier work",
@@ -190,6 +191,20 @@ pub(crate) static TOOLS: [Tool; 10] = [
         description: "Finds the parts of one Session that match a few keywords. Use \
                       search_evidence with a session_id instead.",
         ..body!(Selected: "ContextSelectedRequest")
+    },
+    Tool {
+        name: "overview",
+        title: "What became of the last days' work",
+        description: "Says what became of all work of the last 1, 7 or 31 days: how much was \
+                      accepted, committed, merged, green, red, thrown away or not observable, what \
+                      it cost at list price, what needs a look, and the latest Sessions. Use it \
+                      first for questions about outcomes or spend; outcome lists the Sessions \
+                      behind a figure. What is not observable is unknown, and did not fail.",
+        audience: Audience::Operators,
+        by_authority: false,
+        input: schema::overview,
+        output: schema::overview_answer,
+        ask: overview,
     },
     Tool {
         name: "session_dossier",
@@ -262,7 +277,7 @@ impl Tool {
 
     /// Returns the protocol's definition of the tool.
     pub(crate) fn definition(&self) -> Definition {
-        static DEFINITIONS: LazyLock<[Definition; 10]> =
+        static DEFINITIONS: LazyLock<[Definition; 11]> =
             LazyLock::new(|| TOOLS.each_ref().map(Tool::make));
         let mut made = DEFINITIONS.iter();
         made.find(|made| made.name == self.name)
@@ -300,7 +315,7 @@ mod tests {
         let names = |authority| offered(authority).iter().map(|tool| tool.name).collect();
         let names: Vec<&str> = names(Authority::Retrieval);
         assert_eq!(names, ["search_evidence", "open_evidence", "list_sessions"]);
-        assert_eq!(offered(Authority::Operator).len(), 8);
+        assert_eq!(offered(Authority::Operator).len(), 9);
         assert!(offered(Authority::Ingest).is_empty());
     }
 

@@ -7,6 +7,7 @@ mod first_use;
 mod local_service;
 mod notes;
 mod outbox;
+mod overview;
 mod parts;
 mod readme;
 mod revision;

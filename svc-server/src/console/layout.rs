@@ -21,6 +21,7 @@ pub(super) enum Section {
     Abandonment,
     Retention,
     Share,
+    Health,
     Quarantine,
     SignOut,
     /// None of the sections.
@@ -28,7 +29,7 @@ pub(super) enum Section {
 }
 
 /// The sections that every page links to.
-const SECTIONS: [(Section, &str, &str); 11] = [
+const SECTIONS: [(Section, &str, &str); 12] = [
     (Section::Overview, "/console", "Overview"),
     (Section::Sessions, "/console/sessions", "Sessions"),
     (Section::Failures, "/console/failures", "CI failures"),
@@ -38,6 +39,7 @@ const SECTIONS: [(Section, &str, &str); 11] = [
     (Section::Abandonment, "/console/abandonment", "Abandonment"),
     (Section::Retention, "/console/retention", "Retention"),
     (Section::Share, "/console/share", "Attribution"),
+    (Section::Health, "/console/health", "Health"),
     (Section::Quarantine, "/console/quarantine", "Quarantine"),
     (Section::SignOut, "/console/sign-out", "Sign out"),
 ];
