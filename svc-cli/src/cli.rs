@@ -7,7 +7,8 @@ use clap::{ColorChoice, Parser, Subcommand, ValueEnum as _};
 use crate::commands::{
     backup, capture, ci, commit, completions, config, context, db, demo, doctor, erase, evidence,
     export, facts, grant, hook, import, install, investigate, login, man, mcp, me, mirror, note,
-    outbox, prices, quarantine, report, schema, search, serve, session, sessions, transcript,
+    outbox, overview, prices, quarantine, report, schema, search, serve, session, sessions,
+    transcript,
 };
 use crate::output::Format;
 
@@ -87,6 +88,12 @@ pub(crate) enum Command {
     Capture(capture::Capture),
     /// Show the client and authority of the current token.
     Me(me::Me),
+    /// Show what became of the work of the last days.
+    ///
+    /// It says how much was accepted, committed, merged, green and red, what it cost, and what
+    /// nobody could see; and it lists what needs a look and the latest Sessions. svc without a
+    /// command shows the same, once a service is known.
+    Overview(Box<overview::OverviewCommand>),
     /// Follow a CI run to its commit and to the Sessions behind it.
     ///
     /// It shows how the run ended, what is known about its commit, and what was captured of each
@@ -369,6 +376,8 @@ mod tests {
             "svc release-inference-calls --reason x --between 2026-01-01T00:00:00Z",
             "svc login",
             "svc session",
+            "svc overview --days 2",
+            "svc overview --outcome won",
             "svc search",
             "svc search x --limit 21",
             "svc search x --kind tool",

@@ -25,6 +25,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Ask",
         &[
+            "overview",
             "search",
             "investigate",
             "sessions",
@@ -68,6 +69,7 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
         &[
             "svc serve",
             "svc demo",
+            "svc overview --days 7",
             "svc sessions --since 7d",
             "svc search why does the pager test fail",
             "svc investigate https://github.com/acme/shop/actions/runs/99",
@@ -82,6 +84,13 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
     (&["capture"], &["svc capture", "svc capture --json"]),
     (&["me"], &["svc me"]),
     (&["doctor"], &["svc doctor", "svc doctor --json"]),
+    (
+        &["overview"],
+        &[
+            "svc overview",
+            "svc overview --days 31 --repo acme/shop --outcome failed",
+        ],
+    ),
     (
         &["investigate"],
         &[

@@ -24,11 +24,11 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::FromArgMatches as _;
 use clap::error::ErrorKind;
+use clap::{FromArgMatches as _, Parser as _};
 
 use crate::cli::Cli;
-use crate::commands::hook;
+use crate::commands::{hook, overview};
 use crate::error::CommandError;
 use crate::output::{Format, Output};
 
@@ -47,6 +47,10 @@ fn main() -> ExitCode {
     let cli = match cli {
         Ok(cli) => cli,
         Err(usage) if hook::is_called(std::env::args_os()) => return hook::misused(&usage),
+        Err(usage) if std::env::args_os().len() == 1 => match without_command() {
+            Some(cli) => cli,
+            None => return unanswerable(&usage),
+        },
         Err(usage) => return misused(&usage),
     };
     let mut output = Output::standard(cli.format());
@@ -57,6 +61,24 @@ fn main() -> ExitCode {
             error.exit_code()
         }
     }
+}
+
+/// Returns what the program does without any argument: it shows the overview, if it knows whom to
+/// ask.
+fn without_command() -> Option<Cli> {
+    overview::is_service_known()
+        .then(|| Cli::try_parse_from(["svc", "overview"]).ok())
+        .flatten()
+}
+
+/// Shows the help, and how to begin.
+fn unanswerable(usage: &clap::Error) -> ExitCode {
+    let code = misused(usage);
+    Output::standard(Format::Text).note(
+        "once a service is known, this shows what became of the last days' work: start one with \
+         `svc serve`, or name one with `svc login URL`",
+    );
+    code
 }
 
 /// Handles an invalid command line or a request for help.

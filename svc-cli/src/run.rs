@@ -13,6 +13,7 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Serve(serve) => serve.run(),
         Command::Facts(facts) => facts.run(output),
         Command::Capture(capture) => capture.run(output),
+        Command::Overview(overview) => overview.run(output),
         Command::Investigate(investigate) => investigate.run(output),
         Command::Sessions(sessions) => sessions.run(output),
         Command::Search(search) => search.run(output),

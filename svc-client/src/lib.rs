@@ -19,6 +19,7 @@
 //! | search everything that the token may read | [`Client::search`] |
 //! | find and read evidence of earlier Sessions | [`Client::context`] |
 //! | list the Sessions that the token may read | [`Client::granted_sessions`] |
+//! | see what became of the last days' work | [`Client::overview`] |
 //! | read any Session as an operator | [`Client::evidence`], [`Client::session_dossier`] |
 //! | test without a service | `testing::FakeServer`, with the feature `testing` |
 //! | call it without an async runtime | `blocking::Blocking`, with the feature `blocking` |
@@ -85,6 +86,7 @@
 /// | [`query`](model::query) | CI runs, commits and Sessions, and the links between them |
 /// | [`spend`](model::spend) | what calls of models cost, and price tables |
 /// | [`usage`](model::usage) | what calls of models used and cost |
+/// | [`overview`](model::overview) | what became of the last days' work |
 /// | [`reports`](model::reports) | what became of the agents' work |
 /// | [`facts`](model::facts), [`capture`](model::capture), [`quarantine`](model::quarantine),
 /// [`grant`](model::grant), [`identity`](model::identity) | counts, the logs of quarantine and
@@ -106,7 +108,8 @@ pub mod model {
     #[doc(inline)]
     pub use svc_model::{
         capture, context, endpoint, evidence, facts, grant, id, identity, ingest, json, limit,
-        open, problem, quarantine, query, reports, repository, search, spend, time, usage, version,
+        open, overview, problem, quarantine, query, reports, repository, search, spend, time,
+        usage, version,
     };
 
     /// Invalid fields of a request: what is wrong, and where.

@@ -3,7 +3,10 @@
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use svc_model::endpoint::{DefaultValue, Parameter};
+use svc_model::overview::OverviewOutcome;
 use svc_model::spend::SpendBy;
+
+use crate::arguments::SESSIONS_MAX;
 
 /// The published schema with a name.
 macro_rules! published {
@@ -167,6 +170,25 @@ pub(crate) fn opening() -> JsonObject {
     input(properties, &["session_id"])
 }
 
+/// Returns the input schema of an overview.
+pub(crate) fn overview() -> JsonObject {
+    let outcomes = OverviewOutcome::ALL.iter().map(|outcome| outcome.as_str());
+    let properties = json!({
+        "days": {"type": "integer", "enum": [1, 7, 31], "description": "The days before as_of; by default 7."},
+        "as_of": moment("The end of the days; by default now"),
+        "repo": text("Only calls whose work reached this repository, owner/name."),
+        "model": text("Only calls of this model, exactly."),
+        "user": text("Only calls of this user, exactly."),
+        "outcome": {
+            "type": "string",
+            "enum": outcomes.collect::<Vec<_>>(),
+            "description": "List only Sessions with a call that this figure counts.",
+        },
+        "limit": number("The maximum number of Sessions; by default 5.", 1, SESSIONS_MAX),
+    });
+    input(properties, &[])
+}
+
 /// Returns the input schema of a report.
 pub(crate) fn report() -> JsonObject {
     input(period(), &[])
@@ -234,6 +256,14 @@ pub(crate) fn hits() -> JsonObject {
 /// Returns the output schema of a list of Sessions.
 pub(crate) fn sessions() -> JsonObject {
     output("sessions, latest first.", &["sessions"])
+}
+
+/// Returns the output schema of an overview.
+pub(crate) fn overview_answer() -> JsonObject {
+    output(
+        "sentence says it all; figures count calls, and those that are absent are 0.",
+        &["by_repository", "by_model", "attention", "sessions"],
+    )
 }
 
 /// Returns the output schema for opening evidence.

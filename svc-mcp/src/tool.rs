@@ -7,13 +7,14 @@ use rmcp::model::{JsonObject, Tool as Definition, ToolAnnotations};
 use svc_model::endpoint::{
     AcceptedWorkLifecycleReport, CiRunsQuery, CohortSpendReport, CommitQuery, Discovery,
     Endpoint as _, EvidenceInventory, EvidenceManifest, EvidenceReading, GrantInventory,
-    GrantManifest, GrantRead, GrantSessions, ModelOutcomesReport, Search, Selected, SessionQuery,
+    GrantManifest, GrantRead, GrantSessions, ModelOutcomesReport, OverviewQuery, Search, Selected,
+    SessionQuery,
 };
 use svc_model::identity::Authority;
 
 use crate::answer::{self, typed};
 use crate::arguments::{
-    ToolCaller, ViewedQuestion, list, of_body, of_route, opening, report, search, spend,
+    ToolCaller, ViewedQuestion, list, of_body, of_route, opening, overview, report, search, spend,
 };
 use crate::question::questions;
 use crate::refusal::ToolRefusal;
@@ -35,6 +36,7 @@ questions! {
     SessionQuery => |_, _, reply| answer::whole(&reply, text::session);
     CommitQuery => |_, _, reply| answer::whole(&reply, text::commit);
     CiRunsQuery => |_, _, reply| answer::whole(&reply, text::ci_runs);
+    OverviewQuery => |shown, request, reply| answer::overview(shown, request, reply);
     ModelOutcomesReport => |_, _, reply| answer::whole(&reply, text::model_outcomes);
     AcceptedWorkLifecycleReport => |_, _, reply| answer::whole(&reply, text::accepted_work_lifecycle);
     CohortSpendReport => |_, _, reply| answer::whole(&reply, text::spend);
@@ -129,7 +131,7 @@ macro_rules! period {
 }
 
 /// Every tool, in the order of the list.
-pub(crate) static TOOLS: [Tool; 11] = [
+pub(crate) static TOOLS: [Tool; 12] = [
     Tool {
         name: "search_evidence",
         title: "Search earlier work",
@@ -191,6 +193,20 @@ pub(crate) static TOOLS: [Tool; 11] = [
         description: "Finds the parts of one Session that match a few keywords. Use \
                       search_evidence with a session_id instead.",
         ..body!(Selected: "ContextSelectedRequest")
+    },
+    Tool {
+        name: "overview",
+        title: "What became of the last days' work",
+        description: "Says what became of all work of the last 1, 7 or 31 days: how much was \
+                      accepted, committed, merged, green, red, thrown away or not observable, what \
+                      it cost at list price, what needs a look, and the latest Sessions. Use it \
+                      first for questions about outcomes or spend; outcome lists the Sessions \
+                      behind a figure. What is not observable is unknown, and did not fail.",
+        audience: Audience::Operators,
+        by_authority: false,
+        input: schema::overview,
+        output: schema::overview_answer,
+        ask: overview,
     },
     Tool {
         name: "session_dossier",
@@ -276,7 +292,7 @@ impl Tool {
 
     /// Returns the protocol's definition of the tool.
     pub(crate) fn definition(&self) -> Definition {
-        static DEFINITIONS: LazyLock<[Definition; 11]> =
+        static DEFINITIONS: LazyLock<[Definition; 12]> =
             LazyLock::new(|| TOOLS.each_ref().map(Tool::make));
         let mut made = DEFINITIONS.iter();
         made.find(|made| made.name == self.name)

@@ -30,6 +30,7 @@ mod moment;
 pub(crate) mod note;
 mod one_of;
 pub(crate) mod outbox;
+pub(crate) mod overview;
 mod place;
 pub(crate) mod prices;
 pub(crate) mod quarantine;

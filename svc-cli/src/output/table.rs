@@ -15,6 +15,12 @@ pub(super) fn fit(columns: u16) {
     let _ = COLUMNS.set(columns);
 }
 
+/// Returns the width of the terminal, if there is one.
+pub(super) fn columns() -> Option<u16> {
+    let columns = COLUMNS.get().copied();
+    columns.map(|columns| columns.max(COLUMNS_MIN))
+}
+
 /// A table without rules, which people can read and programs can split.
 #[derive(Debug)]
 pub(crate) struct Table {

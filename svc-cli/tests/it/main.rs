@@ -8,6 +8,7 @@ mod links;
 mod local_service;
 mod notes;
 mod outbox;
+mod overview;
 mod parts;
 mod readme;
 mod revision;

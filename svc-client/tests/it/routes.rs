@@ -16,6 +16,7 @@ use svc_client::model::ingest::{
     TracesRequest,
 };
 use svc_client::model::json::{self, Json};
+use svc_client::model::overview::OverviewRequest;
 use svc_client::model::quarantine::{QuarantineLogRequest, QuarantineReason, QuarantineRequest};
 use svc_client::model::query::{ModelName, SessionsRequest};
 use svc_client::model::reports::ReportScope;
@@ -153,6 +154,7 @@ pub(super) async fn call_all(client: &Client) -> Vec<Option<Error>> {
     errors.push(client.model_price(&price).await.err());
     errors.push(client.session_dossier(&session).await.err());
     errors.push(client.commit(&investigation::commit()).await.err());
+    errors.push(client.overview(&OverviewRequest::default()).await.err());
     errors.push(client.model_outcomes(scope).await.err());
     errors.push(client.accepted_work_lifecycle(scope).await.err());
     errors.push(client.context().retrieve(&query).await.err());

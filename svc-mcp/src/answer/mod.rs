@@ -6,6 +6,7 @@
 
 mod hit;
 mod list;
+mod overview;
 mod part;
 mod search;
 mod sessions;
@@ -18,6 +19,7 @@ use svc_model::json::{Json, Object, from_value};
 use svc_model::open::Open;
 
 pub(crate) use self::list::{Listed, calls, messages};
+pub(crate) use self::overview::overview;
 pub(crate) use self::part::read;
 pub(crate) use self::search::{discovered, found, selected};
 pub(crate) use self::sessions::sessions;

@@ -1,6 +1,7 @@
 //! Converts a tool's arguments to its question.
 
 mod opening;
+mod overview;
 mod report;
 mod search;
 mod taking;
@@ -18,6 +19,7 @@ use svc_model::request::{Incoming, Refusal as Unread, Request};
 use svc_model::time::Instant;
 
 pub(crate) use self::opening::{TEXT_BYTES_MAX, exact, opening, reading};
+pub(crate) use self::overview::{SESSIONS_MAX, overview};
 pub(crate) use self::report::{report, spend};
 pub(crate) use self::search::{list, search};
 use crate::answer::Listed;

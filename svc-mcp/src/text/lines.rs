@@ -6,8 +6,9 @@ use serde_json::Value;
 use super::member::one_line;
 
 /// The members in the order in which they are read. Others follow.
-const ORDER: [&str; 26] = [
+const ORDER: [&str; 27] = [
     "note",
+    "sentence",
     "session",
     "call",
     "title",
@@ -37,7 +38,7 @@ const ORDER: [&str; 26] = [
 /// The last member.
 const LAST: &str = "notice";
 /// The members that this service writes as sentences. All other text is captured, and is quoted.
-const SENTENCES: [&str; 5] = ["note", "left_out", "searched", "next", "notice"];
+const SENTENCES: [&str; 6] = ["note", "sentence", "left_out", "searched", "next", "notice"];
 
 /// Writes an answer: a line for each member, and for each entry of a list.
 pub(crate) fn written(structured: &JsonObject) -> String {

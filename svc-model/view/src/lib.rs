@@ -14,6 +14,8 @@ mod found;
 mod lifecycle;
 mod models;
 mod moment;
+pub mod money;
+mod overview;
 mod part;
 mod product;
 mod session;
@@ -35,6 +37,7 @@ pub use self::lifecycle::{
 };
 pub use self::models::{ATTRIBUTION_RATE, Line, attribution};
 pub use self::moment::{age, before, is_date, midnight};
+pub use self::overview::{Behind, Evidence, FlowPart, FlowRow, OutcomeBar, Piece, bar, flow};
 pub use self::product::{Product, model, product};
 pub use self::session::{Branch, branches};
 pub use self::snippet::{Snippet, snippet};

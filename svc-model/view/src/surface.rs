@@ -189,18 +189,26 @@ impl Surface {
 
     /// Returns the age of a moment in its largest whole unit. Hours are used up to two days.
     pub fn relative(self, at: Instant, now: Instant) -> String {
-        let [minutes, hours, days] = self.units;
         let seconds = at.microseconds().abs_diff(now.microseconds()) / 1_000_000;
-        let length = match seconds {
-            0..MINUTE => return "just now".to_owned(),
-            MINUTE..HOUR => format!("{}{minutes}", seconds / MINUTE),
-            HOUR..172_800 => format!("{}{hours}", seconds / HOUR),
-            _ => format!("{}{days}", seconds / DAY),
-        };
+        if seconds < MINUTE {
+            return "just now".to_owned();
+        }
+        let length = self.length(seconds);
         if at > now {
             format!("in {length}")
         } else {
             format!("{length} ago")
+        }
+    }
+
+    /// Returns a length of time in its largest whole unit, and at least a minute. Hours are used up
+    /// to two days.
+    pub(crate) fn length(self, seconds: u64) -> String {
+        let [minutes, hours, days] = self.units;
+        match seconds {
+            0..HOUR => format!("{}{minutes}", (seconds / MINUTE).max(1)),
+            HOUR..172_800 => format!("{}{hours}", seconds / HOUR),
+            _ => format!("{}{days}", seconds / DAY),
         }
     }
 }

@@ -30,6 +30,13 @@ impl Link {
         }
     }
 
+    /// Leads to a place within the page. It comes last.
+    pub(super) fn at(mut self, id: &str) -> Self {
+        self.0.push('#');
+        self.0.push_str(id);
+        self
+    }
+
     /// Returns the address of a console page from a form.
     pub(super) fn back(text: &str) -> Option<Self> {
         let path = text.split('?').next()?;

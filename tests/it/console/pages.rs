@@ -13,7 +13,8 @@ use svc_model::json::Json;
 use super::{SESSION, configured, links, open, signed_in, start};
 
 on_both_backends! {
-    the_overview_shows_what_is_stored_what_arrives_and_what_is_missing,
+    health_shows_what_is_stored_what_arrives_and_what_is_missing,
+    the_overview_says_what_became_of_it_and_each_number_leads_to_a_list,
     pages_of_sessions_are_linked_and_keep_the_filter,
     a_failure_leads_to_its_commit_its_session_and_what_was_said,
     reports_print_their_denominators_intervals_and_caveats,
@@ -63,12 +64,12 @@ fn words(page: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn the_overview_shows_what_is_stored_what_arrives_and_what_is_missing(backend: Backend) {
+fn health_shows_what_is_stored_what_arrives_and_what_is_missing(backend: Backend) {
     let Some(server) = start(backend) else {
         return;
     };
     let cookies = signed_in(&server);
-    let empty = words(&page(&server, &cookies, "/console"));
+    let empty = words(&page(&server, &cookies, "/console/health"));
     assert!(empty.contains("Nothing has been delivered yet."), "{empty}");
     assert!(empty.contains("No mirrors yet: no push has arrived."));
     deliver(&server);
@@ -79,10 +80,10 @@ fn the_overview_shows_what_is_stored_what_arrives_and_what_is_missing(backend: B
     );
     // A mirror that writes at the same time may delay the last counts a little.
     let begun = Instant::now();
-    let mut shown = words(&page(&server, &cookies, "/console"));
+    let mut shown = words(&page(&server, &cookies, "/console/health"));
     while !shown.contains("gateway skipped no_session 1") && begun.elapsed() < SOON {
         std::thread::sleep(Duration::from_millis(50));
-        shown = words(&page(&server, &cookies, "/console"));
+        shown = words(&page(&server, &cookies, "/console/health"));
     }
     for expected in [
         "Organization acme",
@@ -97,6 +98,72 @@ fn the_overview_shows_what_is_stored_what_arrives_and_what_is_missing(backend: B
     ] {
         assert!(shown.contains(expected), "{expected}\n{shown}");
     }
+}
+
+fn the_overview_says_what_became_of_it_and_each_number_leads_to_a_list(backend: Backend) {
+    let Some(server) = start(backend) else {
+        return;
+    };
+    let cookies = signed_in(&server);
+    let empty = page(&server, &cookies, "/console");
+    let text = words(&empty);
+    assert!(
+        text.contains("No call was captured in the last 7 days."),
+        "{text}"
+    );
+    assert!(text.contains("svc install claude-code"), "{text}");
+    assert!(!text.contains("Spend of"), "{text}");
+    assert!(links(&empty).contains(&"/console/health".to_owned()));
+    deliver(&server);
+    let shown = page(&server, &cookies, "/console?model=gpt-4o");
+    let text = words(&shown);
+    for expected in [
+        "Last 7 days: 1 call in 1 Session by 1 person",
+        "What became of",
+        "Changes by day",
+        "By repository",
+        "By model",
+        "Needs a look",
+        "1 Session, latest first.",
+        "What nobody could see is unknown, and is no failure.",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    // What is unknown is hatched, and each picture says in words what it shows.
+    assert!(
+        shown.contains(r#"<rect class="unknown" fill="url(#hatched)""#),
+        "{shown}"
+    );
+    for svg in shown.split("<svg").skip(1) {
+        let svg = svg.split('>').next().expect("an element");
+        let is_said = svg.contains("role=\"img\" aria-label=");
+        assert!(is_said || svg.contains("aria-hidden=\"true\""), "{svg}");
+    }
+    for never in ["<script", "style="] {
+        assert!(!shown.contains(never), "{never}");
+    }
+    // Numbers keep the filter, and what they lead to is on the same page.
+    let lists: Vec<String> = links(&shown)
+        .into_iter()
+        .filter(|link| link.ends_with("#sessions"))
+        .collect();
+    assert!(
+        lists.iter().any(|link| link.contains("outcome=")),
+        "{lists:?}"
+    );
+    assert!(shown.contains("id=\"sessions\""), "{shown}");
+    for list in &lists {
+        assert!(list.contains("model=gpt-4o"), "{list}");
+        let list = list.trim_end_matches("#sessions");
+        let text = words(&page(&server, &cookies, list));
+        assert!(text.contains("1 Session, latest first."), "{list}: {text}");
+    }
+    let none = words(&page(&server, &cookies, "/console?model=other"));
+    let nothing = "No call of this selection was captured in the last 7 days.";
+    assert!(none.contains(nothing), "{none}");
+    let wrong = open(&server, &cookies, "/console?days=2");
+    assert_eq!(wrong.status, 422);
+    assert!(wrong.text().contains("Filter the overview"));
 }
 
 fn pages_of_sessions_are_linked_and_keep_the_filter(backend: Backend) {

@@ -283,7 +283,7 @@ fn an_operator_is_offered_dossiers_and_reports_too(backend: Backend) {
     ];
     for transport in TRANSPORTS {
         let agent = Agent::connect(&server, transport, OPERATOR_TOKEN);
-        assert_eq!(agent.tools().len(), 8, "{transport:?}");
+        assert_eq!(agent.tools().len(), 9, "{transport:?}");
         for (tool, arguments, path) in &questions {
             let expected = read(&server, OPERATOR_TOKEN, path);
             let structured = agent.structured(tool, arguments.clone());
@@ -298,6 +298,11 @@ fn an_operator_is_offered_dossiers_and_reports_too(backend: Backend) {
             Some(2),
             "{listed}"
         );
+        let overview = agent.structured("overview", json!({"days": 31}));
+        let sentence = overview["sentence"].as_str().expect("a sentence");
+        assert!(sentence.starts_with("Last 31 days: "), "{sentence}");
+        assert_eq!(overview["figures"]["calls"], 4, "{overview}");
+        assert_eq!(overview["session_count"], 2, "{overview}");
         // By default, a report covers the last 30 days.
         let report = agent.structured("model_outcomes_report", json!({}));
         assert!(report["scope"]["as_of"].is_string(), "{report}");

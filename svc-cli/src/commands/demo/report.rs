@@ -154,6 +154,7 @@ pub(super) fn next(report: &DemoReport) -> Vec<String> {
     }
     let mut next = vec![format!("svc evidence inventory {}", story::SESSION)];
     if let Some(organization) = &report.organization {
+        next.insert(0, "svc overview".to_owned());
         next.push(format!("svc commit {}", organization.commit));
         next.push(format!(
             "svc ci failures --repo {}",

@@ -28,7 +28,7 @@ pub(super) async fn of_mirrors(visit: &Visit) -> Result<Markup, Problem> {
             p.caveat {
                 (whole(behind as u64)) " of " (whole(mirrors.len() as u64))
                 " mirrors are behind their pushes, so more calls may have reached a commit than \
-                 are shown here: " a href="/console#mirrors" { "the mirrors" } "."
+                 are shown here: " a href="/console/health#mirrors" { "the mirrors" } "."
             }
         }
     })

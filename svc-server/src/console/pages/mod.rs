@@ -7,6 +7,7 @@ mod caveat;
 pub(super) mod commit;
 pub(super) mod comparison;
 pub(super) mod failures;
+pub(super) mod health;
 pub(super) mod lifecycle;
 pub(super) mod models;
 pub(super) mod overview;

@@ -36,7 +36,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         (missing(&captured, &counts))
         (shown_mirrors(&mirrors, engine.keeps_mirrors(), visit.now))
     };
-    Ok(Page::new(Section::Overview, "Overview", body))
+    Ok(Page::new(Section::Health, "Health", body))
 }
 
 fn shown_facts(counts: &FactsCounts) -> Markup {
