@@ -63,6 +63,7 @@ mod outbox;
 mod own_events;
 mod own_gateway;
 mod payload_schemas;
+mod prices;
 mod query;
 mod real_repository;
 mod report_commands;

@@ -11,8 +11,8 @@ use svc_model::open::Open;
 use svc_model::query::ModelName;
 use svc_model::request::NoParameters;
 use svc_model::spend::{
-    LoadedPrices, ModelPrice, ModelPriceRequest, ModelProviderName, ModelRate, ModelRates,
-    PriceFileRequest, PriceTableLabel, PriceTableList, PriceTableName, UnpricedReason,
+    LoadedPrices, ModelPrice, ModelPriceRequest, ModelProviderName, PriceFileRequest,
+    PriceTableLabel, PriceTableList, PriceTableName, TokenRate, TokenRates, UnpricedReason,
 };
 
 use super::service;
@@ -237,7 +237,7 @@ fn why(reason: &Open<UnpricedReason>) -> String {
     format!("{sentence} ({reason})")
 }
 
-fn rates_table(rates: &ModelRates) -> String {
+fn rates_table(rates: &TokenRates) -> String {
     let mut table = Table::new(["tokens", "price", "of calls with more input than"]).numbers(&[1]);
     let kinds = [
         ("input", Some(&rates.input)),
@@ -256,7 +256,7 @@ fn rates_table(rates: &ModelRates) -> String {
     table.render()
 }
 
-fn add_rate(table: &mut Table, kind: &str, rate: &ModelRate) {
+fn add_rate(table: &mut Table, kind: &str, rate: &TokenRate) {
     table.row([
         kind.to_owned(),
         escape(&rate.usd_per_million),

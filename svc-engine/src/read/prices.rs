@@ -9,8 +9,8 @@ use svc_model::limit::PRICE_TABLES_SHOWN_MAX;
 use svc_model::open::Open;
 use svc_model::request::NoParameters;
 use svc_model::spend::{
-    ModelPrice, ModelPriceRequest, ModelRate, ModelRateAbove, ModelRates, PriceTableList,
-    PriceTableName, UnpricedReason,
+    ModelPrice, ModelPriceRequest, ModelProviderName, PriceTableList, PriceTableName, TokenRate,
+    TokenRateAbove, TokenRates, UnpricedReason,
 };
 use svc_model::time::Instant;
 
@@ -92,7 +92,7 @@ impl Answer for PriceRates {
         let newest = reading.snapshot.price_tables(1)?.pop();
         let as_of = newest.map_or(reading.now, |table| table.loaded_at.max(reading.now));
         let in_force = book_in_force(reading.snapshot, memory, as_of)?;
-        let provider = request.provider.as_ref().map(|provider| provider.as_str());
+        let provider = request.provider.as_ref().map(ModelProviderName::as_str);
         let rates = match &in_force {
             Some((_, book)) => book.rates(provider, request.model.as_str()),
             None => Err(UnpricedReason::NoPriceTable),
@@ -107,8 +107,8 @@ impl Answer for PriceRates {
     }
 }
 
-fn shown(rates: &Rates) -> ModelRates {
-    ModelRates {
+fn shown(rates: &Rates) -> TokenRates {
+    TokenRates {
         input: shown_rate(&rates.input),
         cache_read: shown_rate(&rates.cache_read),
         cache_write_5m: shown_rate(&rates.cache_write_5m),
@@ -118,16 +118,16 @@ fn shown(rates: &Rates) -> ModelRates {
     }
 }
 
-fn shown_rate(rate: &Rate) -> ModelRate {
+fn shown_rate(rate: &Rate) -> TokenRate {
     let above = rate.above().iter().map(|(input_tokens, rate)| {
         let input_tokens = *input_tokens;
         let usd_per_million = usd_per_million(*rate);
-        ModelRateAbove {
+        TokenRateAbove {
             input_tokens,
             usd_per_million,
         }
     });
-    ModelRate {
+    TokenRate {
         usd_per_million: usd_per_million(rate.base()),
         above: above.collect(),
     }

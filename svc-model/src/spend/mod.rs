@@ -5,8 +5,8 @@ mod report;
 mod request;
 
 pub use price::{
-    LoadedPrices, ModelPrice, ModelRate, ModelRateAbove, ModelRates, PriceFormat, PriceTable,
-    PriceTableList, PriceTableName, UnpricedReason,
+    LoadedPrices, ModelPrice, PriceFormat, PriceTable, PriceTableList, PriceTableName, TokenRate,
+    TokenRateAbove, TokenRates, UnpricedReason,
 };
 pub use report::{
     JoinedReceipts, OtherSpendRows, OutcomeSpend, Spend, SpendBasis, SpendBy, SpendCi, SpendFigure,

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::field::{FromField, Violation, Violations, scalar_text};
+use crate::field::{FieldKind, FromField, Violation, Violations, scalar_text};
 use crate::id::identity_string;
 use crate::json::{Json, WriteError};
 use crate::limit::PRICE_TABLE_NAME_BYTES_MAX;
@@ -111,6 +111,10 @@ impl Request for PriceFileRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
         let name = Self::NAME.read(incoming, &mut violations);
+        if incoming.body.is_empty() {
+            let missing = Violation::new(FieldKind::Missing, "field required");
+            violations.push(missing.at(vec!["body".into()]));
+        }
         let file = incoming.body.to_vec();
         Ok(violations.finish(|| Some(Self { name, file }))?)
     }
