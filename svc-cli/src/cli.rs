@@ -7,7 +7,7 @@ use clap::{ColorChoice, Parser, Subcommand, ValueEnum as _};
 use crate::commands::{
     backup, capture, ci, commit, completions, config, context, db, demo, doctor, erase, evidence,
     export, facts, grant, hook, import, install, investigate, login, man, mcp, me, mirror, note,
-    outbox, overview, quarantine, report, schema, search, serve, session, sessions, transcript,
+    outbox, overview, prices, quarantine, report, schema, search, serve, session, sessions, transcript,
 };
 use crate::output::Format;
 
@@ -256,6 +256,11 @@ pub(crate) enum Command {
     /// recorded in an append-only log.
     #[command(subcommand)]
     Grant(Box<grant::Grant>),
+    /// Load and look at the price tables that costs are derived with.
+    ///
+    /// None comes with the service, and none is fetched. Costs that a source reported need none.
+    #[command(subcommand)]
+    Prices(prices::Prices),
     /// Store a token for the commands that ask a service.
     ///
     /// The service checks the token. It is kept in a private file,

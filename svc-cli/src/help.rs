@@ -33,6 +33,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "transcript",
             "commit",
             "report",
+            "prices",
             "facts",
             "capture",
         ],
@@ -290,6 +291,15 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
     (
         &["grant", "explain"],
         &["svc grant explain review-agent SESSION"],
+    ),
+    (
+        &["prices", "load"],
+        &["svc prices load model_prices_and_context_window.json"],
+    ),
+    (&["prices", "list"], &["svc prices list"]),
+    (
+        &["prices", "show"],
+        &["svc prices show claude-sonnet-4-5 --provider anthropic"],
     ),
     (
         &["login"],

@@ -51,6 +51,7 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Erase(erase) => erase.run(output),
         Command::Gc(gc) => gc.run(output),
         Command::Grant(grant) => grant.run(output),
+        Command::Prices(prices) => prices.run(output),
         Command::Login(login) => login.run(output),
         Command::Logout(logout) => logout.run(output),
         Command::Config(config) => config.run(output),

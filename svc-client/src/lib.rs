@@ -84,10 +84,10 @@
 /// | [`context`](model::context) | queries within a grant, and their results |
 /// | [`evidence`](model::evidence) | calls, messages and parts, exactly as captured |
 /// | [`query`](model::query) | CI runs, commits and Sessions, and the links between them |
+/// | [`spend`](model::spend) | what calls of models cost, and price tables |
 /// | [`usage`](model::usage) | what calls of models used and cost |
 /// | [`overview`](model::overview) | what became of the last days' work |
 /// | [`reports`](model::reports) | what became of the agents' work |
-/// | [`spend`](model::spend) | what calls cost at list price |
 /// | [`facts`](model::facts), [`capture`](model::capture), [`quarantine`](model::quarantine),
 /// [`grant`](model::grant), [`identity`](model::identity) | counts, the logs of quarantine and
 /// grants, the authority of a token |
@@ -141,6 +141,7 @@ mod ingest;
 pub mod outbox;
 mod pages;
 mod parts;
+mod prices;
 mod quarantine;
 mod query;
 mod refusal;

@@ -106,9 +106,10 @@ fn conflict(detail: Option<&Json>) -> ErrorKind {
 }
 
 fn unprocessable(detail: Option<&Json>) -> ErrorKind {
+    let is_named = |fault: &QueryFault| fault.code().is_some() && fault.code() == code(detail);
     QueryFault::ALL
         .into_iter()
-        .find(|fault| is(detail, &Problem::Query(*fault)))
+        .find(|fault| is(detail, &Problem::Query(*fault)) || is_named(fault))
         .map_or_else(|| ErrorKind::Invalid(fields(detail)), ErrorKind::Query)
 }
 

@@ -1,6 +1,9 @@
-use svc_model::endpoint::{AcceptedWorkLifecycleReport, ModelOutcomesReport, OverviewQuery};
+use svc_model::endpoint::{
+    AcceptedWorkLifecycleReport, CohortSpendReport, ModelOutcomesReport, OverviewQuery,
+};
 use svc_model::overview::{Overview, OverviewRequest};
 use svc_model::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest, ReportScope};
+use svc_model::spend::{SpendReport, SpendRequest};
 
 use crate::{Client, Error};
 
@@ -55,5 +58,15 @@ impl Client {
     ) -> Result<AcceptedWorkLifecycle, Error> {
         let request = ReportRequest { scope };
         self.call::<AcceptedWorkLifecycleReport>(&request).await
+    }
+
+    /// Returns the spend report: what the calls of a cohort cost at list price, and what the spend
+    /// became.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::model_outcomes`].
+    pub async fn spend_report(&self, request: &SpendRequest) -> Result<SpendReport, Error> {
+        self.call::<CohortSpendReport>(request).await
     }
 }

@@ -5,6 +5,7 @@ mod execution;
 mod forgetting;
 mod grants;
 mod pairing;
+mod prices;
 mod reads;
 mod write;
 

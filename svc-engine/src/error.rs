@@ -3,6 +3,7 @@
 use svc_engine_capture::gateway::GatewayError;
 use svc_engine_capture::otlp::LogsError;
 use svc_engine_derive::attribution::AttributionError;
+use svc_engine_derive::price::PriceFileError;
 use svc_engine_mirror::ReadError;
 use svc_engine_store::{Obstacle, StoreError};
 use svc_model::field::{Violation, Violations};
@@ -21,6 +22,12 @@ pub enum Error {
     /// The bytes of an export of logs or traces are not its message.
     #[error("the export is not valid protobuf")]
     MalformedProtobuf,
+    /// A file of prices is not JSON.
+    #[error("the file of prices is not valid JSON")]
+    MalformedPrices,
+    /// The file of a stored price table cannot be read.
+    #[error("the file of a price table cannot be read")]
+    UnreadablePrices(#[source] PriceFileError),
     /// The values of a delivery need more memory than one request may use.
     #[error("the delivery holds more values than one request may")]
     TooManyValues,
@@ -160,6 +167,7 @@ impl From<Error> for Problem {
                 INVALID_IDENTITY.at(vec!["body".into(), "payload".into()]),
             )),
             Error::MalformedProtobuf => Self::MalformedProtobuf,
+            Error::MalformedPrices => Self::MalformedJson,
             Error::TooManyValues => Self::TooManyValues,
             Error::Conflict(code) => Self::Conflict(code),
             Error::Declined(decline) => Self::Declined(decline),
@@ -178,6 +186,13 @@ impl From<Error> for Problem {
                 tracing::error!(
                     error = &error as &dyn std::error::Error,
                     "mirrors.unavailable"
+                );
+                Self::StoreUnavailable
+            }
+            Error::UnreadablePrices(error) => {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "prices.unreadable"
                 );
                 Self::StoreUnavailable
             }

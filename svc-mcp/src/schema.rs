@@ -4,6 +4,7 @@ use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use svc_model::endpoint::{DefaultValue, Parameter};
 use svc_model::overview::OverviewOutcome;
+use svc_model::spend::SpendBy;
 
 use crate::arguments::SESSIONS_MAX;
 
@@ -190,6 +191,26 @@ pub(crate) fn overview() -> JsonObject {
 
 /// Returns the input schema of a report.
 pub(crate) fn report() -> JsonObject {
+    input(period(), &[])
+}
+
+/// Returns the input schema of a spend report.
+pub(crate) fn spend() -> JsonObject {
+    let mut properties = period();
+    properties["by"] = json!({
+        "type": "string",
+        "enum": SpendBy::ALL.iter().map(|by| by.as_str()).collect::<Vec<_>>(),
+        "description": "What a row stands for; by default model.",
+    });
+    properties["limit"] = number(
+        "The rows; by default 20. The others are summed up.",
+        1,
+        1_000,
+    );
+    input(properties, &[])
+}
+
+fn period() -> Value {
     let moment = |description: &str| {
         json!({
             "type": "string",
@@ -198,13 +219,12 @@ pub(crate) fn report() -> JsonObject {
             "examples": ["2026-11-20T00:00:00Z"],
         })
     };
-    let properties = json!({
+    json!({
         "since_days": number("The calls of so many days before cohort_end; by default 30. Not with cohort_start.", 1, 31),
         "cohort_start": moment("The first moment of the calls; at most 31 days before cohort_end."),
         "cohort_end": moment("The end of the calls, not included; by default as_of."),
         "as_of": moment("Count what was known at this moment; by default now."),
-    });
-    input(properties, &[])
+    })
 }
 
 fn list() -> Value {

@@ -5,15 +5,16 @@ use std::sync::{Arc, LazyLock};
 
 use rmcp::model::{JsonObject, Tool as Definition, ToolAnnotations};
 use svc_model::endpoint::{
-    AcceptedWorkLifecycleReport, CiRunsQuery, CommitQuery, Discovery, Endpoint as _,
-    EvidenceInventory, EvidenceManifest, EvidenceReading, GrantInventory, GrantManifest, GrantRead,
-    GrantSessions, ModelOutcomesReport, OverviewQuery, Search, Selected, SessionQuery,
+    AcceptedWorkLifecycleReport, CiRunsQuery, CohortSpendReport, CommitQuery, Discovery,
+    Endpoint as _, EvidenceInventory, EvidenceManifest, EvidenceReading, GrantInventory,
+    GrantManifest, GrantRead, GrantSessions, ModelOutcomesReport, OverviewQuery, Search, Selected,
+    SessionQuery,
 };
 use svc_model::identity::Authority;
 
 use crate::answer::{self, typed};
 use crate::arguments::{
-    ToolCaller, ViewedQuestion, list, of_body, of_route, opening, overview, report, search,
+    ToolCaller, ViewedQuestion, list, of_body, of_route, opening, overview, report, search, spend,
 };
 use crate::question::questions;
 use crate::refusal::ToolRefusal;
@@ -38,6 +39,7 @@ questions! {
     OverviewQuery => |shown, request, reply| answer::overview(shown, request, reply);
     ModelOutcomesReport => |_, _, reply| answer::whole(&reply, text::model_outcomes);
     AcceptedWorkLifecycleReport => |_, _, reply| answer::whole(&reply, text::accepted_work_lifecycle);
+    CohortSpendReport => |_, _, reply| answer::whole(&reply, text::spend);
 }
 
 /// The end of the description of each tool that quotes captured content.
@@ -129,7 +131,7 @@ macro_rules! period {
 }
 
 /// Every tool, in the order of the list.
-pub(crate) static TOOLS: [Tool; 11] = [
+pub(crate) static TOOLS: [Tool; 12] = [
     Tool {
         name: "search_evidence",
         title: "Search earlier work",
@@ -219,8 +221,10 @@ pub(crate) static TOOLS: [Tool; 11] = [
         title: "What is known about a commit",
         description: "Shows what is known about a commit: the Sessions observed at it and its CI \
                       outcomes, by repository. Use it to find out who wrote a commit, and with \
-                      which agent. Sessions come from notes on the commit; inference_calls are \
-                      guesses: calls whose text was found in it.",
+                      which agent. Sessions come from notes on the commit; through_pull_requests has \
+                      those of the pull request that was merged as it, named_commits those behind \
+                      what it copies or reverts; inference_calls are guesses: calls whose text was \
+                      found in it.",
         ..route!(CommitQuery => "CommitEvidence")
     },
     Tool {
@@ -245,6 +249,17 @@ pub(crate) static TOOLS: [Tool; 11] = [
                       committed, kept, tested, merged, with denominators. What is unknown is counted separately and \
                       is not a failure.",
         ..period!(AcceptedWorkLifecycleReport => "AcceptedWorkLifecycle")
+    },
+    Tool {
+        name: "spend_report",
+        title: "What calls cost",
+        description: "Says what calls of models cost at list price, by default in the last 30 days \
+                      by model, and what the spend became: merged, committed, or no evidence of a \
+                      commit, which is no failure. Use it for questions about cost. Calls without \
+                      a price are counted, never zero.",
+        input: schema::spend,
+        ask: spend,
+        ..route!(CohortSpendReport => "SpendReport")
     },
 ];
 
@@ -277,7 +292,7 @@ impl Tool {
 
     /// Returns the protocol's definition of the tool.
     pub(crate) fn definition(&self) -> Definition {
-        static DEFINITIONS: LazyLock<[Definition; 11]> =
+        static DEFINITIONS: LazyLock<[Definition; 12]> =
             LazyLock::new(|| TOOLS.each_ref().map(Tool::make));
         let mut made = DEFINITIONS.iter();
         made.find(|made| made.name == self.name)
@@ -315,7 +330,7 @@ mod tests {
         let names = |authority| offered(authority).iter().map(|tool| tool.name).collect();
         let names: Vec<&str> = names(Authority::Retrieval);
         assert_eq!(names, ["search_evidence", "open_evidence", "list_sessions"]);
-        assert_eq!(offered(Authority::Operator).len(), 9);
+        assert_eq!(offered(Authority::Operator).len(), 10);
         assert!(offered(Authority::Ingest).is_empty());
     }
 

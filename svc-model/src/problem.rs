@@ -71,6 +71,12 @@ pub enum Code {
     SearchDisabled,
     /// The index for searches cannot be read.
     SearchUnavailable,
+    /// The file is neither LiteLLM's list of models nor the document of models.dev.
+    UnknownPriceFormat,
+    /// No model of the file has a price.
+    NoModels,
+    /// There are as many price tables as are kept.
+    PriceTablesFull,
 }
 
 /// Why a read is declined as a whole. There is no partial answer.
@@ -235,11 +241,17 @@ pub enum QueryFault {
     RepositoryAbsent,
     /// The token is not revoked.
     TokenNotRevoked,
+    /// The file has neither form of price tables.
+    UnknownPriceFormat,
+    /// No model of the file has a price.
+    NoModels,
+    /// There are as many price tables as are kept.
+    PriceTablesFull,
 }
 
 impl QueryFault {
     /// Every fault.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 22] = [
         Self::MalformedSha,
         Self::ReversedBounds,
         Self::IncompleteIdentity,
@@ -259,6 +271,9 @@ impl QueryFault {
         Self::GrantsFull,
         Self::RepositoryAbsent,
         Self::TokenNotRevoked,
+        Self::UnknownPriceFormat,
+        Self::NoModels,
+        Self::PriceTablesFull,
     ];
 
     /// Returns the fixed text.
@@ -283,6 +298,19 @@ impl QueryFault {
             Self::GrantsFull => "the token already has the maximum number of grants",
             Self::RepositoryAbsent => "no fact names this repository",
             Self::TokenNotRevoked => "the token is not revoked",
+            Self::UnknownPriceFormat => "the file has neither form of price tables",
+            Self::NoModels => "no model of the file has a price",
+            Self::PriceTablesFull => "the maximum number of price tables is stored",
+        }
+    }
+
+    /// Returns the code that the answer has besides the fixed text, if it has one.
+    pub const fn code(self) -> Option<Code> {
+        match self {
+            Self::UnknownPriceFormat => Some(Code::UnknownPriceFormat),
+            Self::NoModels => Some(Code::NoModels),
+            Self::PriceTablesFull => Some(Code::PriceTablesFull),
+            _ => None,
         }
     }
 }
@@ -424,7 +452,13 @@ impl Problem {
                 Detail::Text(format!("Unsupported provider: {provider}").into())
             }
             Self::Invalid(violations) => Detail::Fields(violations.clone().into_vec()),
-            Self::Query(fault) => text(fault.message()),
+            Self::Query(fault) => match fault.code() {
+                Some(code) => Detail::Code(CodeDetail {
+                    code,
+                    message: Some(fault.message().into()),
+                }),
+                None => text(fault.message()),
+            },
             Self::Conflict(code) => Detail::Code(CodeDetail {
                 code: *code,
                 message: match code {
@@ -434,7 +468,10 @@ impl Problem {
                     Code::InferenceCallIdentityConflict
                     | Code::DatabaseUnavailable
                     | Code::SearchDisabled
-                    | Code::SearchUnavailable => None,
+                    | Code::SearchUnavailable
+                    | Code::UnknownPriceFormat
+                    | Code::NoModels
+                    | Code::PriceTablesFull => None,
                 },
             }),
             Self::Declined(decline) => Detail::Declined(decline.clone()),

@@ -111,6 +111,9 @@ const TABLE: &[Row] = &[
     operator("POST /v1/grants/remove"),
     operator("POST /v1/grants/revoke"),
     operator("POST /v1/grants/restore"),
+    operator("POST /v1/prices"),
+    operator("GET /v1/prices"),
+    operator("GET /v1/prices/rates"),
     operator("GET /v1/facts"),
     operator("GET /v1/facts/session/{session_id}"),
     operator("GET /v1/facts/session/{session_id}/inference-calls"),
@@ -162,6 +165,9 @@ fn valid(endpoint: &str, stored: &Stored) -> Request {
     if path == "/v1/grants/explain" {
         path = format!("{path}?token=review&session_id={SESSION}");
     }
+    if path == "/v1/prices/rates" {
+        path.push_str("?model=m");
+    }
     if path == "/query/ci/outcome" {
         path.push_str("?provider=other&run_id=run-1");
     }
@@ -209,6 +215,9 @@ fn valid(endpoint: &str, stored: &Stored) -> Request {
         "POST /v1/grants/remove" => json!({"grant_id": grant, "reason": "a try"}),
         "POST /v1/grants/revoke" | "POST /v1/grants/restore" => {
             json!({"token": "review", "reason": "a try"})
+        }
+        "POST /v1/prices" => {
+            json!({"m": {"input_cost_per_token": 0, "output_cost_per_token": 0}})
         }
         "POST /query/evidence/read" | "POST /query/context/evidence/read" => json!({
             "schema_version": 1,

@@ -33,6 +33,7 @@ on_both_backends!(
     a_report_of_the_service_equals_that_of_its_store_and_mirrors,
     every_report_names_lost_mirrors,
     a_rate_that_nobody_could_observe_is_shown_as_unknown,
+    every_surface_says_how_many_calls_could_be_observed,
 );
 
 /// How long reading the push in the background may take.
@@ -389,9 +390,13 @@ fn soon() -> String {
 
 /// Returns the moment seven days before another.
 fn week_before(moment: &str) -> String {
+    hours_before(moment, 7 * 24)
+}
+
+fn hours_before(moment: &str, hours: i64) -> String {
     let moment = Moment::parse(moment).expect("a moment").microseconds();
-    let week = Moment::from_microseconds(moment - 7 * 24 * 60 * 60 * 1_000_000);
-    week.expect("a moment").to_string()
+    let before = Moment::from_microseconds(moment - hours * 60 * 60 * 1_000_000);
+    before.expect("a moment").to_string()
 }
 
 fn a_report_of_the_service_equals_that_of_its_store_and_mirrors(backend: Backend) {
@@ -451,25 +456,92 @@ fn a_rate_that_nobody_could_observe_is_shown_as_unknown(backend: Backend) {
             let by_model = "of 1 calls, 1 not observable: no push was received near the calls (1)";
             let has_counts = text.contains(counts) || text.contains(by_model);
             assert!(has_counts || command != "model", "{text}");
-            assert!(!text.contains("0.0%"), "{text}");
+            assert!(!text.contains(" 0.0%"), "{text}");
         }
     }
-    for row in read(&server, &["report", "model"])["rows"]
-        .as_array()
-        .expect("rows")
-    {
+    let report = read(&server, &["report", "model"]);
+    for row in report["rows"].as_array().expect("rows") {
         assert_eq!(row["attribution_rate"], json!(0.0), "{row}");
         assert_eq!(row["attribution_observable"], json!(0), "{row}");
-        assert_eq!(
-            row["attribution_unobservable"],
-            json!({"push_absent": 1}),
-            "{row}"
-        );
     }
     for page in ["models", "lifecycle"] {
         let text = open(&server, &cookies, &format!("/console/{page}")).text();
         assert!(text.contains("not observable: no "), "{text}");
         assert!(!text.contains("0 of 2"), "{text}");
+    }
+}
+
+/// Two calls near the push, and two of long before it.
+fn every_surface_says_how_many_calls_could_be_observed(backend: Backend) {
+    let Some((server, _repository)) = world(backend) else {
+        return;
+    };
+    let soon = soon();
+    let before = hours_before(&soon, 3);
+    for (id, model) in [(1, "model-a"), (2, "model-c")] {
+        let call = writing(
+            "early",
+            &format!("early-{id}"),
+            model,
+            "iota = kappa(lambda)\n",
+        );
+        let call = call.captured(&format!("00000000-0000-4000-8000-00000000000{id}"), &before);
+        assert_eq!(server.deliver("/ingest/gateway", call.body()).status, 200);
+    }
+    let report = read(&server, &["report", "model", "--as-of", &soon]);
+    let rows = report["rows"].as_array().expect("rows");
+    let said = |row: &Value| {
+        let members = [
+            "attribution_rate",
+            "attribution_observable",
+            "attribution_unobservable",
+        ];
+        members.map(|member| row[member].clone())
+    };
+    let said: Vec<[Value; 3]> = rows.iter().map(said).collect();
+    let early = json!({"push_absent": 1});
+    let expected = [
+        [json!(0.5), json!(1), early.clone()],
+        [json!(0.0), Value::Null, Value::Null],
+        [json!(0.0), json!(0), early],
+    ];
+    assert_eq!(said, expected);
+
+    let arguments = ["report", "model", "--since-days", "7", "--as-of", &soon];
+    let compared = [&arguments[..], &["--compare", "model-a", "model-c"]].concat();
+    let why = "not observable: no push was received near the calls";
+    for text in [
+        done(&svc(&server, &compared)),
+        done(&svc_with(&server, &NO_STORE, &compared)),
+    ] {
+        for expected in [
+            "100.0% (1 of 1; 20.7% to 100.0%)",
+            "0.0% (0 of 1; 0.0% to 79.3%)",
+            "- (not observable)",
+            &format!("model-a: attribution_rate: of 2 calls, 1 {why} (1)"),
+            &format!("model-c: attribution_rate: of 1 calls, 1 {why} (1)"),
+            &format!("attribution_rate of model-c is {why}. It is unknown, not 0."),
+        ] {
+            assert!(text.contains(expected), "{expected}\n{text}");
+        }
+    }
+    let cookies = signed_in(&server);
+    let text = open(&server, &cookies, "/console/models").text();
+    for expected in [
+        "100.0 % (1 of 1; 20.7 % to 100.0 %)",
+        &format!("attribution_rate of model-a: of 2 calls, 1 {why} (1)."),
+        &format!("{why}; cases: 1"),
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    let agent = Agent::connect(&server, Transport::Http, OPERATOR_TOKEN);
+    let scope = json!({"cohort_start": week_before(&soon), "cohort_end": soon, "as_of": soon});
+    let text = agent.answer("model_outcomes_report", scope);
+    for expected in [
+        &format!("attribution_rate: of 4 calls, 2 {why} (2)."),
+        "Where attribution_observable is 0, attribution_rate is unknown, not 0",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
     }
 }
 
@@ -507,6 +579,11 @@ fn every_report_names_lost_mirrors(backend: Backend) {
             assert_eq!(served["report"]["lost_mirrors"], lost, "{}", reply.text());
             let answered = agent.structured(tool, scope.clone());
             assert_eq!(answered["report"], served["report"]);
+            for row in served["report"]["rows"].as_array().into_iter().flatten() {
+                let of_mirror = json!({"mirror_lost": 1});
+                let reasons = if is_lost { &of_mirror } else { &Value::Null };
+                assert_eq!(row["attribution_unobservable"], *reasons, "{row}");
+            }
 
             let arguments = ["report", command, "--since-days", "7", "--as-of", &soon];
             assert_eq!(read(&server, &arguments)["lost_mirrors"], lost);

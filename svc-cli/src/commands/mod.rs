@@ -32,6 +32,7 @@ mod one_of;
 pub(crate) mod outbox;
 pub(crate) mod overview;
 mod place;
+pub(crate) mod prices;
 pub(crate) mod quarantine;
 pub(crate) mod report;
 mod repository;

@@ -18,9 +18,10 @@ use svc_client::model::ingest::{
 use svc_client::model::json::{self, Json};
 use svc_client::model::overview::OverviewRequest;
 use svc_client::model::quarantine::{QuarantineLogRequest, QuarantineReason, QuarantineRequest};
-use svc_client::model::query::SessionsRequest;
+use svc_client::model::query::{ModelName, SessionsRequest};
 use svc_client::model::reports::ReportScope;
 use svc_client::model::search::{SearchQuery, SearchRequest};
+use svc_client::model::spend::{ModelPriceRequest, PriceFileRequest};
 use svc_client::model::time::Instant;
 use svc_client::testing::{Answer, FakeServer};
 use svc_client::{Client, Error};
@@ -146,6 +147,11 @@ pub(super) async fn call_all(client: &Client) -> Vec<Option<Error>> {
     );
     let search = SearchRequest::new(SearchQuery::new("pager").expect("a query"));
     errors.push(client.search(&search).await.err());
+    let file = PriceFileRequest::new(r#"{"m":{"input_cost_per_token":0}}"#);
+    errors.push(client.load_prices(&file).await.err());
+    errors.push(client.price_tables().await.err());
+    let price = ModelPriceRequest::new(ModelName::new("m").expect("a model"));
+    errors.push(client.model_price(&price).await.err());
     errors.push(client.session_dossier(&session).await.err());
     errors.push(client.commit(&investigation::commit()).await.err());
     errors.push(client.overview(&OverviewRequest::default()).await.err());

@@ -18,7 +18,7 @@ use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
 use super::answer::{AdmissionKind, Answer, ReadContext};
-use super::links::{CommitLinks, LinkedPlace, links, of_base};
+use super::links::{CommitLinks, LinkBounds, LinkedPlace, links, of_base};
 use super::reports::{Bounds, Inference, KnownCommit, ReportSources};
 use super::repository::{
     DeclineCounts, TouchedRepositories, display, of_observation, of_outcome, of_push, select,
@@ -154,6 +154,10 @@ pub fn commit_evidence(
         boundary,
         observed_by: request.as_of.unwrap_or(now),
     };
+    let link_bounds = LinkBounds {
+        boundary,
+        as_of: request.as_of,
+    };
     let mut inference = Inference::new(sources, snapshot.deadline(), bounds);
     let mut inference_skipped: Counts<InferenceSkip> = Counts::default();
     for (repository, evidence) in &mut found {
@@ -165,7 +169,7 @@ pub fn commit_evidence(
             commit_sha: &commit_sha,
             is_named: is_linked.contains(repository),
         };
-        evidence.links = links(snapshot, inference.mirrors(), place, boundary)?;
+        evidence.links = links(snapshot, inference.mirrors(), place, link_bounds)?;
         for (skip, count) in evidence.links.skipped.iter() {
             links_skipped.add(skip, count);
         }

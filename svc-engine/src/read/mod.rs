@@ -19,6 +19,7 @@ mod grant;
 mod links;
 mod occurrence;
 mod overview;
+mod prices;
 mod quarantine;
 mod remembered;
 mod reports;

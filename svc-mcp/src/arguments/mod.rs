@@ -20,7 +20,7 @@ use svc_model::time::Instant;
 
 pub(crate) use self::opening::{TEXT_BYTES_MAX, exact, opening, reading};
 pub(crate) use self::overview::{SESSIONS_MAX, overview};
-pub(crate) use self::report::report;
+pub(crate) use self::report::{report, spend};
 pub(crate) use self::search::{list, search};
 use crate::answer::Listed;
 use crate::page::Page;

@@ -7,6 +7,7 @@
 mod lines;
 mod member;
 mod outline;
+mod spend;
 
 use rmcp::model::JsonObject;
 use svc_model::endpoint::{AcceptedWorkLifecycleReport, Endpoint, ModelOutcomesReport};
@@ -15,6 +16,7 @@ use svc_view::SHELL;
 
 pub(crate) use self::lines::written;
 pub(crate) use self::member::{counted, one_line};
+pub(crate) use self::spend::spend;
 use crate::answer::call;
 
 /// The maximum number of characters of a dossier. This is about 8,000 tokens, which agents accept in

@@ -383,6 +383,7 @@ endpoints! {
         CiOutcomeQuery, CiRunsQuery, CiFailuresQuery, SessionsQuery, GrantSessions, SessionQuery,
         CommitQuery,
     }
+    prices { PriceLoad, PriceTables, PriceRates }
     reports { ModelOutcomesReport, AcceptedWorkLifecycleReport, CohortSpendReport, OverviewQuery }
     context {
         ContextRetrieval, Discovery, Selected, GrantInventory, GrantManifest, GrantRead,

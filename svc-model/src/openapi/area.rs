@@ -35,7 +35,12 @@ pub(super) const AREAS: &[Area] = &[
         description: "Exact parts of any Session, for the operator.",
     },
     Area {
-        prefixes: &["/v1/reports/"],
+        prefixes: &["/v1/prices"],
+        name: "prices",
+        description: "The price tables that costs are derived with. None comes with the service, and none is fetched.",
+    },
+    Area {
+        prefixes: &["/v1/overview", "/v1/reports/"],
         name: "reports",
         description: "What became of the agents' work, computed from facts for each answer.",
     },

@@ -13,6 +13,9 @@ impl Code {
             Self::DatabaseUnavailable => "database_unavailable",
             Self::SearchDisabled => "search_disabled",
             Self::SearchUnavailable => "search_unavailable",
+            Self::UnknownPriceFormat => "unknown_price_format",
+            Self::NoModels => "no_models",
+            Self::PriceTablesFull => "price_tables_full",
         }
     }
 }
@@ -141,6 +144,9 @@ impl QueryFault {
             Self::GrantsFull => "grants_full",
             Self::RepositoryAbsent => "repository_absent",
             Self::TokenNotRevoked => "token_not_revoked",
+            Self::UnknownPriceFormat => "unknown_price_format",
+            Self::NoModels => "no_models",
+            Self::PriceTablesFull => "price_tables_full",
         }
     }
 }
@@ -172,6 +178,11 @@ impl fmt::Display for QueryFault {
             Self::GrantsFull => "the token already has 32 grants: remove one",
             Self::RepositoryAbsent => "no stored fact names this repository",
             Self::TokenNotRevoked => "the token is not revoked",
+            Self::UnknownPriceFormat => {
+                "the file is neither LiteLLM's list of models nor the document of models.dev"
+            }
+            Self::NoModels => "no model of the file has a price",
+            Self::PriceTablesFull => "there are 1,000 price tables, and no more are kept",
         })
     }
 }

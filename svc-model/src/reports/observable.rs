@@ -5,7 +5,7 @@ use super::{Counts, LifecycleReport, MembershipSkip, ModelReport, ModelRow, Stag
 use crate::closed_set;
 
 closed_set! {
-    /// Why something is unknown rather than zero. Of several reasons, the first is given.
+    /// Why something is unknown rather than zero. Of several reasons for a call, the first is given.
     pub enum Unobservable {
         /// What was written was erased, so nobody can tell whether it is in a commit.
         ContentErased = "content_erased",

@@ -1,13 +1,15 @@
 //! What calls of models cost. Every figure is at list price: it is nobody's bill.
 
 mod price;
+mod price_request;
 mod report;
 mod request;
 
 pub use price::{
-    LoadedPrices, ModelPrice, ModelRate, ModelRateAbove, ModelRates, PriceFormat, PriceTable,
-    PriceTableList, PriceTableName, UnpricedReason,
+    LoadedPrices, ModelPrice, PriceFormat, PriceTable, PriceTableList, PriceTableName, TokenRate,
+    TokenRateAbove, TokenRates, UnpricedReason,
 };
+pub use price_request::{ModelPriceRequest, ModelProviderName, PriceFileRequest, PriceTableLabel};
 pub use report::{
     CohortSpend, JoinedReceipts, OtherSpendRows, OutcomeSpend, SpendBasis, SpendBy, SpendCi,
     SpendFigure, SpendKey, SpendOutcomes, SpendReport, SpendRow, SpendRowWithoutKey,

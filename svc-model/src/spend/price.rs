@@ -133,19 +133,19 @@ pub struct LoadedPrices {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
-pub struct ModelRate {
+pub struct TokenRate {
     /// The price of a million tokens in USD, such as `0.3`.
     pub usd_per_million: String,
     /// The prices of calls with more input than a threshold, by threshold. The last whose threshold is
     /// exceeded holds, for the whole call.
-    pub above: Vec<ModelRateAbove>,
+    pub above: Vec<TokenRateAbove>,
 }
 
 /// What a token costs in a call with a large input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
-pub struct ModelRateAbove {
+pub struct TokenRateAbove {
     /// The input tokens that the call must have more of, whether a cache held them or not.
     pub input_tokens: u64,
     /// The price of a million tokens in USD.
@@ -157,19 +157,19 @@ pub struct ModelRateAbove {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
-pub struct ModelRates {
+pub struct TokenRates {
     /// Input outside any cache.
-    pub input: ModelRate,
+    pub input: TokenRate,
     /// Input that was read from a cache.
-    pub cache_read: ModelRate,
+    pub cache_read: TokenRate,
     /// Input that was written to a cache for five minutes.
-    pub cache_write_5m: ModelRate,
+    pub cache_write_5m: TokenRate,
     /// Input that was written to a cache for an hour; null if the table does not give it.
-    pub cache_write_1h: Option<ModelRate>,
+    pub cache_write_1h: Option<TokenRate>,
     /// Output.
-    pub output: ModelRate,
+    pub output: TokenRate,
     /// Output that was reasoning.
-    pub reasoning: ModelRate,
+    pub reasoning: TokenRate,
 }
 
 /// What the price table in force says of a model.
@@ -184,7 +184,7 @@ pub struct ModelPrice {
     /// The provider; null if none was named.
     pub model_provider: Option<String>,
     /// What its tokens cost; null if that is unknown.
-    pub rates: Option<ModelRates>,
+    pub rates: Option<TokenRates>,
     /// Why that is unknown; null if it is known.
     pub unpriced: Option<Open<UnpricedReason>>,
 }

@@ -20,13 +20,16 @@ mod part;
 mod product;
 mod session;
 mod snippet;
+mod spend;
 mod stratification;
 mod surface;
 mod text;
 mod timeline;
 
 pub use self::capture::{CaptureHint, declined, duplicates, stored};
-pub use self::commit::reason;
+pub use self::commit::{
+    LinkedSession, link_reason, linked_sessions, none_at, reason, relation, through, through_on,
+};
 pub use self::comparison::{LOOK_ONCE, NOT_SHOWN, interval, known, least_difference, unknown_of};
 pub use self::found::{NOTHING_FOUND, found, part_text};
 pub use self::lifecycle::{
@@ -38,6 +41,9 @@ pub use self::overview::{Behind, Evidence, FlowPart, FlowRow, OutcomeBar, Piece,
 pub use self::product::{Product, model, product};
 pub use self::session::{Branch, branches};
 pub use self::snippet::{Snippet, snippet};
+pub use self::spend::{
+    AT_LIST_PRICE, NO_EVIDENCE, dollars, period, spend_outcomes, spend_unit, spend_verdicts,
+};
 pub use self::surface::{CONSOLE, SHELL, Surface, clock};
 pub use self::text::is_hidden;
 pub use self::timeline::usd;

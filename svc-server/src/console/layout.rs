@@ -21,6 +21,7 @@ pub(super) enum Section {
     Abandonment,
     Retention,
     Share,
+    Spend,
     Health,
     Quarantine,
     SignOut,
@@ -29,7 +30,7 @@ pub(super) enum Section {
 }
 
 /// The sections that every page links to.
-const SECTIONS: [(Section, &str, &str); 12] = [
+const SECTIONS: [(Section, &str, &str); 13] = [
     (Section::Overview, "/console", "Overview"),
     (Section::Sessions, "/console/sessions", "Sessions"),
     (Section::Failures, "/console/failures", "CI failures"),
@@ -39,6 +40,7 @@ const SECTIONS: [(Section, &str, &str); 12] = [
     (Section::Abandonment, "/console/abandonment", "Abandonment"),
     (Section::Retention, "/console/retention", "Retention"),
     (Section::Share, "/console/share", "Attribution"),
+    (Section::Spend, "/console/spend", "Spend"),
     (Section::Health, "/console/health", "Health"),
     (Section::Quarantine, "/console/quarantine", "Quarantine"),
     (Section::SignOut, "/console/sign-out", "Sign out"),

@@ -106,6 +106,7 @@ pages! {
     operator Get "/console/abandonment" => pages::abandonment::page;
     operator Get "/console/retention" => pages::retention::page;
     operator Get "/console/share" => pages::share::page;
+    operator Get "/console/spend" => pages::spend::page;
     operator Get "/console/health" => pages::health::page;
     operator Get "/console/quarantine" => pages::quarantine::page;
 }

@@ -77,6 +77,32 @@ pub(super) fn shares(caption: &str, shares: &[Share]) -> Markup {
     )
 }
 
+/// A named part of a whole that is known exactly.
+pub(super) struct Part {
+    pub(super) label: String,
+    pub(super) part: u64,
+    pub(super) whole: u64,
+    /// The same in words.
+    pub(super) text: String,
+}
+
+/// Draws parts of a whole as bars, without intervals: nothing was sampled.
+pub(super) fn parts(caption: &str, parts: &[Part]) -> Markup {
+    figure(
+        caption,
+        "0 %",
+        "100 %",
+        parts
+            .iter()
+            .map(|drawn| {
+                let rate = Proportion::new(drawn.part, drawn.whole).rate();
+                let bar = bar(rate.map(|rate| (rate, [rate, rate])));
+                (html! { (drawn.label) }, bar, drawn.text.clone())
+            })
+            .collect(),
+    )
+}
+
 /// Draws the distribution of scores from 0 to 1: a box from the 10th to the 90th percentile, a line
 /// at the median, and a point at the mean.
 pub(super) fn spreads(caption: &str, spreads: &[(&str, &ScoreDistribution)]) -> Markup {
@@ -274,6 +300,19 @@ mod tests {
             assert!(drawn.contains(part), "{part}: {drawn}");
         }
         assert!(!drawn.contains("style"));
+    }
+
+    #[test]
+    fn a_part_is_drawn_without_an_interval() {
+        let part = |part, whole| Part {
+            label: "a".to_owned(),
+            part,
+            whole,
+            text: "$1".to_owned(),
+        };
+        let drawn = parts("Spent", &[part(1, 4), part(0, 0)]).0;
+        assert!(drawn.contains("aria-label=\"bar to 25.0 %\"") && drawn.contains("$1"));
+        assert!(drawn.contains("no bar"), "{drawn}");
     }
 
     #[test]

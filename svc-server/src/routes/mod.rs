@@ -7,6 +7,7 @@ mod identity;
 mod ingest;
 mod mcp;
 mod otlp;
+mod prices;
 mod quarantine;
 mod reads;
 
@@ -23,8 +24,9 @@ use svc_model::endpoint::{
     GrantManifest, GrantRead, GrantRemove, GrantSessions, Grants, HealthProbe, IngestCalls,
     IngestCi, IngestForge, IngestForgeCi, IngestForgePullRequest, IngestForgePush,
     IngestForgeRepository, IngestGateway, IngestGatewayBatch, Logs, Me, Method,
-    ModelOutcomesReport, OverviewQuery, Quarantine, QuarantineLogPage, Release, Search, Selected,
-    SessionCalls, SessionFacts, SessionQuery, SessionsQuery, TokenRestore, TokenRevoke, Traces,
+    ModelOutcomesReport, OverviewQuery, PriceLoad, PriceRates, PriceTables, Quarantine,
+    QuarantineLogPage, Release, Search, Selected, SessionCalls, SessionFacts, SessionQuery,
+    SessionsQuery, TokenRestore, TokenRevoke, Traces,
 };
 use svc_model::problem::Problem;
 
@@ -83,6 +85,7 @@ bindings! {
     GrantRemove => grants::remove;
     TokenRevoke => grants::revoke;
     TokenRestore => grants::restore;
+    PriceLoad => prices::load;
     ContextRetrieval => reads::retrieve;
 }
 reads! {
@@ -90,6 +93,7 @@ reads! {
     Facts SessionFacts SessionCalls Compatibility
     EvidenceInventory EvidenceManifest EvidenceReading
     CiOutcomeQuery CiRunsQuery CiFailuresQuery SessionsQuery SessionQuery CommitQuery
+    PriceTables PriceRates
     ModelOutcomesReport AcceptedWorkLifecycleReport CohortSpendReport OverviewQuery
     Discovery Selected GrantInventory GrantManifest GrantRead
     GrantSessions Search

@@ -97,6 +97,13 @@ pub(super) fn body(target: &Target, path: &str) -> Json {
         "/v1/quarantine" | "/v1/release" => json!({
             "table": "pushes", "fact_id": "none", "reason": "a try", "force": true,
         }),
+        "/v1/prices" => json!({
+            "m": {
+                "mode": "chat", "litellm_provider": "x",
+                "input_cost_per_token": 0.000_001, "output_cost_per_token": 0,
+            },
+            "n": {"input_cost_per_token": 0, "output_cost_per_token": 0},
+        }),
         "/v1/grants/add" => json!({
             "token": "review", "session_id": SESSION, "reason": "a try",
         }),

@@ -289,8 +289,8 @@ fn reports_print_their_denominators_intervals_and_caveats(backend: Backend) {
         (
             "/console/models",
             &[
-                "gpt-4o not observable: no push was received near the calls; cases: 1",
-                "attribution_rate of gpt-4o: of 1 calls, 1 not observable: no push was received near the calls (1).",
+                "gpt-4o not observable: no mirror of what was pushed near the calls was readable; cases: 1",
+                "attribution_rate of gpt-4o: of 1 calls, 1 not observable: no mirror of what was pushed near the calls was readable (1).",
                 "no rate (0 of 0)",
                 "a lower bound on retention",
                 "A commit without a verdict is no failure.",

@@ -3,6 +3,7 @@
 mod agents;
 mod clone;
 mod local;
+mod prices;
 mod remote;
 
 use clap::Args;

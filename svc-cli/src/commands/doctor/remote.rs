@@ -14,7 +14,7 @@ use svc_model::time::Instant;
 use svc_model::version::SERVICE_VERSION;
 use svc_view::SHELL;
 
-use super::DoctorCheck;
+use super::{DoctorCheck, prices};
 use crate::commands::capture::search_index;
 use crate::commands::service;
 use crate::credentials::{PRIVATE, Role};
@@ -167,6 +167,7 @@ async fn asked(client: &Client) -> (Vec<DoctorCheck>, Option<bool>) {
                 keeps_mirrors = counts.keeps_mirrors;
                 checks.extend(captured(&counts));
                 checks.push(searching(&counts));
+                checks.extend(prices::check(client).await);
             }
             Err(error) => {
                 let mend = match error.kind() {

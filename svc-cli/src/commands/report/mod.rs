@@ -1,6 +1,6 @@
 //! Reports on what became of the agents' work, over everything in the store and the mirrors. These
 //! commands read the store and the folder of the mirrors, and change neither. If a service is
-//! configured and no store is, two of the reports ask the service.
+//! configured and no store is, three of the reports ask the service.
 
 mod abandonment;
 mod attribution_share;
@@ -12,6 +12,7 @@ mod page;
 mod progress;
 mod served;
 mod shares;
+mod spend;
 mod stratification;
 
 use std::time::Duration;
@@ -79,6 +80,14 @@ pub(crate) enum Report {
         after_help = "Examples:\n  svc report merge-retention --explain\n  svc report merge-retention --since-days 30"
     )]
     MergeRetention(merge_retention::MergeRetention),
+    /// Show what calls of models cost at list price, and what the spend became.
+    ///
+    /// Each call counts once, whichever sources report it. What has no price is counted, never zero.
+    /// A service's report covers 31 days at most.
+    #[command(
+        after_help = "Examples:\n  svc report spend\n  svc report spend --by repository --since 7\n  svc report spend --by session --since 2026-11-01 --until 2026-11-08 --no-outcomes"
+    )]
+    Spend(spend::Spend),
 }
 
 impl Report {
@@ -89,6 +98,7 @@ impl Report {
             Self::Abandonment(abandonment) => abandonment.run(output),
             Self::AttributionShare(share) => share.run(output),
             Self::MergeRetention(retention) => retention.run(output),
+            Self::Spend(spend) => spend.run(output),
         }
     }
 }
@@ -173,7 +183,9 @@ impl ReportOptions {
                 "services do not offer this report; it is made from the store and the mirrors",
             )
             .hint("run it on the machine that has them, with --database-url and --mirror-path")
-            .hint("services offer these: svc report model, svc report lifecycle"));
+            .hint(
+                "services offer these: svc report model, svc report lifecycle, svc report spend",
+            ));
         }
         Ok(())
     }

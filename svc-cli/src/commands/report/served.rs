@@ -33,7 +33,19 @@ impl ReportOptions {
     where
         A: Future<Output = Result<T, svc_client::Error>>,
     {
-        let scope = scope(since_days, as_of)?;
+        self.ask_within(output, scope(since_days, as_of)?, ask)
+    }
+
+    /// Asks the service for a report over a cohort, and for its organization.
+    pub(super) fn ask_within<T, A>(
+        &self,
+        output: &mut Output,
+        scope: ReportScope,
+        ask: impl FnOnce(Client, ReportScope) -> A,
+    ) -> Result<(OrgId, T), CommandError>
+    where
+        A: Future<Output = Result<T, svc_client::Error>>,
+    {
         let client = service::client(&self.service)?;
         let probe = service::block_on(async { Ok(client.me().await?) })?;
         service::warn_of_skew(&probe.version, output);

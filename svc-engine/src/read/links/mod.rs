@@ -58,6 +58,16 @@ impl CommitLinks {
     }
 }
 
+/// Which facts and commits count.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinkBounds {
+    /// The latest time of receipt.
+    pub(super) boundary: Instant,
+    /// The moment that was asked about, if any. What a mirror alone shows of a merge counts if it
+    /// was made by then.
+    pub(super) as_of: Option<Instant>,
+}
+
 /// Returns what a commit leads to, by facts received by the boundary and by the mirrors.
 ///
 /// # Errors
@@ -67,11 +77,11 @@ pub(super) fn links(
     snapshot: &mut Snapshot<'_>,
     mirrors: &OpenMirrors<'_>,
     place: LinkedPlace<'_>,
-    boundary: Instant,
+    bounds: LinkBounds,
 ) -> Result<CommitLinks, Error> {
-    let mut walk = walk::Walk::new(mirrors, place, boundary);
+    let mut walk = walk::Walk::new(mirrors, place, bounds);
     let mut links = walk.from(snapshot, place)?;
-    observed::fill(snapshot, &walk, &mut links, boundary)?;
+    observed::fill(snapshot, &walk, &mut links, bounds.boundary)?;
     links.skipped = walk.skipped;
     Ok(links)
 }

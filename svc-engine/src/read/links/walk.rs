@@ -16,7 +16,7 @@ use svc_model::repository::{CommitSha, RepositoryName};
 use svc_model::time::Instant;
 
 use super::landing::{Landing, MergedAs, landing};
-use super::{CommitLinks, LinkedPlace, of_base, of_head};
+use super::{CommitLinks, LinkBounds, LinkedPlace, of_base, of_head};
 use crate::error::Error;
 use crate::read::reports::{OpenMirror, OpenMirrors, minutes_later, moment};
 use crate::read::repository::TouchedRepositories;
@@ -36,7 +36,7 @@ pub(super) struct Walk<'w> {
     mirrors: &'w OpenMirrors<'w>,
     repository: &'w Lifetime,
     names: &'w [RepositoryName],
-    boundary: Instant,
+    bounds: LinkBounds,
     /// How many more commits may be linked.
     left: usize,
     /// The repositories of the branches that were merged.
@@ -72,13 +72,13 @@ impl<'w> Walk<'w> {
     pub(super) fn new(
         mirrors: &'w OpenMirrors<'w>,
         place: LinkedPlace<'w>,
-        boundary: Instant,
+        bounds: LinkBounds,
     ) -> Self {
         Self {
             mirrors,
             repository: place.repository,
             names: place.names,
-            boundary,
+            bounds,
             left: LINKED_COMMITS_MAX,
             head_repositories: BTreeSet::new(),
             mirrored: BTreeSet::new(),
@@ -193,7 +193,7 @@ impl<'w> Walk<'w> {
         generation: Generation<'_>,
     ) -> Result<Vec<KnownMerge>, Error> {
         let asked: Vec<&CommitSha> = commits.iter().collect();
-        let mut facts = snapshot.merges_at(&asked, self.boundary, REPORT_FACTS_MAX)?;
+        let mut facts = snapshot.merges_at(&asked, self.bounds.boundary, REPORT_FACTS_MAX)?;
         if facts.len() >= REPORT_FACTS_MAX {
             return Err(Decline::RepositoryEvidenceLimit.into());
         }
@@ -238,7 +238,7 @@ impl<'w> Walk<'w> {
         };
         let received = (
             minutes_later(made_at, -SKEW_MINUTES),
-            minutes_later(made_at, RECEIPT_MINUTES).min(self.boundary),
+            minutes_later(made_at, RECEIPT_MINUTES).min(self.bounds.boundary),
         );
         let merges =
             snapshot.first_merges(self.repository, self.names, received, MERGES_NEAR_MAX + 1)?;
@@ -277,14 +277,15 @@ impl<'w> Walk<'w> {
             touched.add(of_base(&merge.pull_request));
             touched.add(of_head(&merge.pull_request));
         }
-        let repositories = touched.read(snapshot, self.boundary)?;
+        let repositories = touched.read(snapshot, self.bounds.boundary)?;
         let mut merges = Vec::new();
         for merge in facts.into_values() {
             let PullRequestMerge { pull_request, .. } = &merge;
             if repositories.of(of_base(pull_request)).as_ref() != Ok(self.repository) {
                 continue;
             }
-            let revisions = snapshot.revisions_of(pull_request, self.boundary, REPORT_FACTS_MAX)?;
+            let revisions =
+                snapshot.revisions_of(pull_request, self.bounds.boundary, REPORT_FACTS_MAX)?;
             if revisions.len() >= REPORT_FACTS_MAX {
                 return Err(Decline::RepositoryEvidenceLimit.into());
             }
@@ -317,7 +318,8 @@ impl<'w> Walk<'w> {
     ) -> Result<Vec<KnownMerge>, Error> {
         // What happened later is not known yet.
         let made_at = commit.committed_at.and_then(moment);
-        if made_at.is_none_or(|made_at| made_at > self.boundary) {
+        let is_later = |as_of| made_at.is_none_or(|made_at| made_at > as_of);
+        if self.bounds.as_of.is_some_and(is_later) {
             return Ok(Vec::new());
         }
         let mut merges = Vec::new();
@@ -358,7 +360,7 @@ impl<'w> Walk<'w> {
         pr_number: i64,
         commit_sha: &CommitSha,
     ) -> Result<bool, Error> {
-        let merge = snapshot.merge_of(self.repository, pr_number, self.boundary)?;
+        let merge = snapshot.merge_of(self.repository, pr_number, self.bounds.boundary)?;
         Ok(merge.is_some_and(|merge| merge.merge_commit_sha != *commit_sha))
     }
 

@@ -4,13 +4,11 @@ mod attention;
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use svc_engine_derive::overview::{self, OverviewEvidence, OverviewTables, Selected, SessionRow};
 use svc_engine_derive::place::RepositoryLabel;
 use svc_engine_derive::policy::Policy;
-use svc_engine_derive::price::PriceBook;
 use svc_engine_derive::repository::{Repositories, Selection};
 use svc_engine_derive::spend::{Cost, Item, SumTooLarge};
 use svc_engine_fact::Lifetime;
@@ -23,11 +21,11 @@ use svc_model::overview::{
 };
 use svc_model::problem::ReportBound;
 use svc_model::query::ModelName;
-use svc_model::spend::PriceTableName;
 use svc_model::time::Instant;
 use svc_model::version::Version1;
 
 use super::answer::{AdmissionKind, Answer, ReadContext};
+use super::prices::book_in_force;
 use super::reports::call_outcomes::{self, ReadOutcomes};
 use super::reports::spend::without_calls;
 use super::reports::{Extent, ReportSources, items};
@@ -48,6 +46,7 @@ pub fn overview(
     sources: ReportSources<'_>,
     request: &OverviewRequest,
     as_of: Instant,
+    now: Instant,
 ) -> Result<Overview, Error> {
     let days = request.days.unwrap_or(OverviewDays::Seven).get();
     let window = window(days, as_of);
@@ -57,7 +56,7 @@ pub fn overview(
     let selection = select(snapshot, &selection, &request.repository, boundary)?;
     let items_max = usize::try_from(REPORT_CALLS_MAX).unwrap_or(usize::MAX);
     let items = items::read(snapshot, &extent, items_max)?;
-    let (price_table, book): (Option<PriceTableName>, Option<Arc<PriceBook>>) = (None, None);
+    let (price_table, book) = book_in_force(snapshot, &sources.memory.prices, as_of)?.unzip();
     let read = call_outcomes::read(snapshot, sources, &extent, &without_calls(&items))?;
     let items: Vec<(Item, Cost)> = match selection {
         // Nothing is known of the repository, so nothing reached it.
@@ -88,7 +87,7 @@ pub fn overview(
         outcome: request.outcome,
     };
     let tables = overview::derive(evidence, selected).map_err(|SumTooLarge| ReportBound::Reply)?;
-    let attention = attention::read(snapshot, &read, &tables, as_of)?;
+    let attention = attention::read(snapshot, &read, &tables, as_of.min(now))?;
     let limit = usize::try_from(request.limit.get()).unwrap_or(usize::MAX);
     let session_count = tables.sessions.len() as u64;
     let mut sessions = Vec::new();
@@ -231,6 +230,6 @@ impl Answer for OverviewQuery {
         let as_of = reading.bound(request.as_of.unwrap_or(reading.now))?;
         let memory = reading.report_memory()?;
         let sources = reading.report_sources(&memory);
-        overview(reading.snapshot, sources, &request, as_of)
+        overview(reading.snapshot, sources, &request, as_of, reading.now)
     }
 }

@@ -40,7 +40,7 @@ impl Extent {
     }
 
     /// Returns the calls that were observed in a range of time.
-    pub(in crate::read) fn within(observed: Range<Instant>, as_of: Instant) -> Self {
+    pub fn within(observed: Range<Instant>, as_of: Instant) -> Self {
         let microseconds = observed.end.microseconds() - observed.start.microseconds();
         let days = microseconds / (24 * 60 * 60 * 1_000_000);
         Self {

@@ -1,8 +1,8 @@
 //! What pushes brought: their commits, and what each adds to code files.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use svc_engine_derive::attribution::{self, CommitFiles, Commits};
 use svc_engine_derive::diff::CommitDiff;
@@ -60,6 +60,8 @@ pub(super) struct History<'h> {
     /// Diffs of these commits, while there is room.
     kept: HashMap<RepositoryCommit, Arc<CommitDiff>>,
     kept_bytes: AtomicUsize,
+    /// The repositories whose mirror was fetched once, when that was asked for.
+    fetched: OnceLock<BTreeSet<Lifetime>>,
 }
 
 /// What a commit adds to code files, and the diff if it will be needed again.
@@ -75,6 +77,7 @@ impl<'h> History<'h> {
             wanted_again: HashSet::new(),
             kept: HashMap::new(),
             kept_bytes: AtomicUsize::new(0),
+            fetched: OnceLock::new(),
         }
     }
 
@@ -101,12 +104,25 @@ impl<'h> History<'h> {
     ) -> Result<BTreeSet<Lifetime>, Error> {
         let mut lost = self.mirrors.absent();
         if !lost.is_empty() {
-            let jobs = snapshot.mirrors(boundary)?.into_iter();
-            let fetched = jobs.filter(|job| job.last_success_at.is_some());
-            let fetched: BTreeSet<Lifetime> = fetched.map(|job| job.lifetime).collect();
+            let fetched = self.fetched_mirrors(snapshot, boundary)?;
             lost.retain(|repository| fetched.contains(repository));
         }
         Ok(lost)
+    }
+
+    /// Returns the repositories whose mirror was fetched once.
+    fn fetched_mirrors(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        boundary: Instant,
+    ) -> Result<&BTreeSet<Lifetime>, Error> {
+        if let Some(fetched) = self.fetched.get() {
+            return Ok(fetched);
+        }
+        let jobs = snapshot.mirrors(boundary)?.into_iter();
+        let fetched = jobs.filter(|job| job.last_success_at.is_some());
+        let fetched = fetched.map(|job| job.lifetime).collect();
+        Ok(self.fetched.get_or_init(|| fetched))
     }
 
     /// Remembers pushes, and returns them in the form that Attribution takes.

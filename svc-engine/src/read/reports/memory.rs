@@ -20,6 +20,7 @@ use svc_model::id::FactId;
 use svc_model::repository::CommitSha;
 
 use super::history::RepositoryCommit;
+use crate::read::prices::PriceMemory;
 
 /// What reports remember.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub struct ReportMemory {
     pub(super) scores: MeteredCache<ScoredFile, Arc<ScoredCommit>>,
     /// The share of an edit that was left, by observation.
     pub(super) shares: MeteredCache<FactId, f64>,
+    /// The price tables that were read last.
+    pub(in crate::read) prices: PriceMemory,
 }
 
 /// The move of a branch by a push.
@@ -105,6 +108,7 @@ impl ReportMemory {
             reverts: MeteredCache::new(part(1), 256),
             scores: MeteredCache::new(part(3), 384),
             shares: MeteredCache::new(part(1), 64),
+            prices: PriceMemory::default(),
         }
     }
 

@@ -1,21 +1,20 @@
 //! What the calls of a cohort cost, and what the spend became.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use svc_engine_derive::price::PriceBook;
 use svc_engine_derive::spend::{self, Item, Question, SumTooLarge, Work};
 use svc_engine_store::Snapshot;
 use svc_model::endpoint::CohortSpendReport;
 use svc_model::id::SessionId;
 use svc_model::limit::{REPORT_CALLS_MAX, SPEND_ITEMS_MAX};
 use svc_model::problem::ReportBound;
-use svc_model::spend::{CohortSpend, PriceTableName, SpendBy, SpendReport, SpendRequest};
+use svc_model::spend::{CohortSpend, SpendBy, SpendReport, SpendRequest};
 use svc_model::version::Version1;
 
 use super::{Extent, ReportSources, call_outcomes, items};
 use crate::error::Error;
 use crate::read::answer::{AdmissionKind, Answer, ReadContext};
+use crate::read::prices::book_in_force;
 
 /// What is asked of the spend of a cohort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +29,7 @@ pub struct SpendQuestion {
 
 impl SpendQuestion {
     /// Returns whether the answer depends on the commits that the work reached.
-    const fn needs_commits(self) -> bool {
+    pub const fn needs_commits(self) -> bool {
         self.outcomes || self.by.is_of_commits()
     }
 }
@@ -80,7 +79,8 @@ pub fn cohort_spend(
         extent,
         usize::try_from(items_max).unwrap_or(usize::MAX),
     )?;
-    let (price_table, book): (Option<PriceTableName>, Option<Arc<PriceBook>>) = (None, None);
+    let (price_table, book) =
+        book_in_force(snapshot, &sources.memory.prices, extent.as_of)?.unzip();
     let read = if needs_commits {
         let further = without_calls(&items);
         Some(call_outcomes::read(snapshot, sources, extent, &further)?)

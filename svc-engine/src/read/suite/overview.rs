@@ -273,7 +273,7 @@ impl Stage {
             ..request.clone()
         };
         let as_of = at(DAY);
-        overview(&mut self.snapshot(), sources.all(), &request, as_of).unwrap()
+        overview(&mut self.snapshot(), sources.all(), &request, as_of, as_of).unwrap()
     }
 
     fn behind(&self, sources: &Sources, outcome: OverviewOutcome) -> String {

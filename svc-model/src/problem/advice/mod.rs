@@ -8,7 +8,7 @@
 mod decline;
 mod query;
 
-use super::{Code, Problem, ReportBound, RequiredAuthority};
+use super::{Code, Problem, QueryFault, ReportBound, RequiredAuthority};
 
 /// What to do about a problem: a sentence for each reader, with commands in backticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -313,13 +313,15 @@ const fn of_code(code: Code) -> Advice {
         Code::DatabaseUnavailable => Advice::LATER,
         Code::SearchDisabled => search_disabled(),
         Code::SearchUnavailable => search_unavailable(),
+        Code::UnknownPriceFormat => query::advice(QueryFault::UnknownPriceFormat),
+        Code::NoModels => query::advice(QueryFault::NoModels),
+        Code::PriceTablesFull => query::advice(QueryFault::PriceTablesFull),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::QueryFault;
 
     #[test]
     fn advice_is_worded_for_each_reader() {

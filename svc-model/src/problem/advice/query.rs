@@ -58,6 +58,16 @@ pub(super) const fn advice(fault: QueryFault) -> Advice {
             "Nothing to do, unless the server refuses the token: then a restored backup has lost the \
              revocation that it has seen. Revoke the token and restore it.",
         ),
+        QueryFault::UnknownPriceFormat => prices(
+            "Send LiteLLM's list of models, an object from a model's key to its rates, or the \
+             document of models.dev, an object from a provider to its models.",
+        ),
+        QueryFault::NoModels => prices(
+            "Send a file in which a model of text has a price of its input and of its output.",
+        ),
+        QueryFault::PriceTablesFull => {
+            prices("Nothing can be done: a table that reports were made with is never removed.")
+        }
     }
 }
 
@@ -80,6 +90,11 @@ const fn cohort(client: &'static str, console: &'static str) -> Advice {
         "Give cohort_start before cohort_end, at most 31 days apart, and as_of not before \
          cohort_end.",
     )
+}
+
+/// Returns the advice for a file of prices, which is loaded in the shell only.
+const fn prices(client: &'static str) -> Advice {
+    to_client(client).shared_with_shell()
 }
 
 /// Returns the advice for a change of grants, which only the shell makes.

@@ -22,4 +22,5 @@ pub(super) mod search;
 pub(super) mod session;
 pub(super) mod sessions;
 pub(super) mod share;
+pub(super) mod spend;
 mod timeline;
