@@ -330,7 +330,7 @@ mod tests {
         let names = |authority| offered(authority).iter().map(|tool| tool.name).collect();
         let names: Vec<&str> = names(Authority::Retrieval);
         assert_eq!(names, ["search_evidence", "open_evidence", "list_sessions"]);
-        assert_eq!(offered(Authority::Operator).len(), 9);
+        assert_eq!(offered(Authority::Operator).len(), 10);
         assert!(offered(Authority::Ingest).is_empty());
     }
 

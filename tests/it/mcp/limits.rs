@@ -221,7 +221,7 @@ fn an_operator_keeps_all_tools_while_the_service_is_down() {
     server.kill();
     // A client may keep this list forever.
     for agent in [&operator, &retrieval] {
-        assert_eq!(agent.tools().len(), 9);
+        assert_eq!(agent.tools().len(), 10);
     }
 }
 
@@ -232,7 +232,7 @@ fn an_operator_searches_everything_without_any_setting() {
     let server = Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped");
     for transport in TRANSPORTS {
         let agent = Agent::connect(&server, transport, OPERATOR_TOKEN);
-        assert_eq!(agent.tools().len(), 9);
+        assert_eq!(agent.tools().len(), 10);
         let answer = agent.structured("search_evidence", json!({"query": "pager"}));
         assert_eq!(answer["hits"], json!([]));
         // Earlier tools search the Sessions of the settings, of which there are none.

@@ -283,7 +283,7 @@ fn an_operator_is_offered_dossiers_and_reports_too(backend: Backend) {
     ];
     for transport in TRANSPORTS {
         let agent = Agent::connect(&server, transport, OPERATOR_TOKEN);
-        assert_eq!(agent.tools().len(), 9, "{transport:?}");
+        assert_eq!(agent.tools().len(), 10, "{transport:?}");
         for (tool, arguments, path) in &questions {
             let expected = read(&server, OPERATOR_TOKEN, path);
             let structured = agent.structured(tool, arguments.clone());
