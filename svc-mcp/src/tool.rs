@@ -204,8 +204,10 @@ pub(crate) static TOOLS: [Tool; 10] = [
         title: "What is known about a commit",
         description: "Shows what is known about a commit: the Sessions observed at it and its CI \
                       outcomes, by repository. Use it to find out who wrote a commit, and with \
-                      which agent. Sessions come from notes on the commit; inference_calls are \
-                      guesses: calls whose text was found in it.",
+                      which agent. Sessions come from notes on the commit; through_pull_requests has \
+                      those of the pull request that was merged as it, named_commits those behind \
+                      what it copies or reverts; inference_calls are guesses: calls whose text was \
+                      found in it.",
         ..route!(CommitQuery => "CommitEvidence")
     },
     Tool {

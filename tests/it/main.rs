@@ -52,6 +52,7 @@ mod homeless;
 mod integrate;
 mod investigate;
 mod layers;
+mod links;
 mod login;
 mod logs;
 mod mcp;

@@ -5,11 +5,11 @@ use svc_engine::clock::Clock;
 use svc_model::endpoint;
 use svc_model::id::SessionId;
 use svc_model::query::{
-    CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest, InferenceSkip,
-    ObservedSession,
+    CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest, InferenceSkip, LinkSkip,
+    LinkedCommit, NamedCommit, ObservedSession, ThroughPullRequest,
 };
 use svc_model::time::Instant;
-use svc_view::{SHELL, model, reason};
+use svc_view::{SHELL, link_reason, linked_sessions, model, none_at, reason, relation, through_on};
 
 use super::moment::optional_boundary;
 use super::repository::{self, RepositoryOptions};
@@ -68,15 +68,16 @@ fn render(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> String 
         };
     };
     let attributed = if evidence.attributed {
-        "observed"
+        "observed".to_owned()
     } else {
-        "no Session observed"
+        "no Session observed".to_owned() + &elsewhere(evidence)
     };
     let mut lines = vec![format!("{commit}: {attributed}\n")];
     for (reason, count) in evidence.repository_skipped.iter().flatten() {
         lines.push(format!("skipped: {count} {reason}\n"));
     }
     lines.extend(not_looked_for(evidence));
+    lines.extend(not_followed(evidence));
     for outcome in evidence.unresolved_ci_outcomes.iter().flatten() {
         lines.push(format!("unresolved {}", ci(outcome, now)));
     }
@@ -85,6 +86,15 @@ fn render(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> String 
         lines.extend(of_repository(repository, now));
     }
     lines.concat()
+}
+
+/// Says how many Sessions were observed at commits that this one contains the work of.
+pub(super) fn elsewhere(evidence: &CommitEvidence) -> String {
+    match contained(evidence).len() {
+        0 => String::new(),
+        1 => " at it; 1 at a commit whose work it has".to_owned(),
+        sessions => format!(" at it; {sessions} at commits whose work it has"),
+    }
 }
 
 /// Says how often a Session was observed, and from what if it was no note.
@@ -108,6 +118,7 @@ fn of_repository(repository: &CommitRepository, now: Instant) -> Vec<String> {
             observed(session)
         ));
     }
+    lines.extend(linked(repository));
     lines.extend(inferred(repository));
     lines.extend(
         repository
@@ -116,6 +127,80 @@ fn of_repository(repository: &CommitRepository, now: Instant) -> Vec<String> {
             .map(|outcome| format!("  {}", ci(outcome, now))),
     );
     lines
+}
+
+/// Returns the links to other commits, separate from what was observed at this one; empty if there
+/// are none.
+pub(super) fn linked(repository: &CommitRepository) -> Vec<String> {
+    let mut lines = Vec::new();
+    links(
+        &repository.through_pull_requests,
+        &repository.named_commits,
+        "  ",
+        &mut lines,
+    );
+    lines
+}
+
+fn links(
+    through: &[ThroughPullRequest],
+    named: &[NamedCommit],
+    margin: &str,
+    lines: &mut Vec<String>,
+) {
+    let inner = format!("{margin}  ");
+    for link in through {
+        lines.push(format!("{margin}{}\n", escape(&through_on(link))));
+        let before = lines.len();
+        for commit in &link.commits {
+            at_commit(commit, &inner, lines);
+            let (through, named) = (&commit.through_pull_requests, &commit.named_commits);
+            if !(through.is_empty() && named.is_empty()) {
+                lines.push(format!("{inner}commit {}\n", commit.commit_sha));
+                links(through, named, &format!("{inner}  "), lines);
+            }
+        }
+        if lines.len() == before {
+            lines.push(format!("{inner}{}\n", none_at(link.commits.len())));
+        }
+    }
+    for NamedCommit {
+        relation: how,
+        commit,
+    } in named
+    {
+        let how = escape(relation(how));
+        lines.push(format!("{margin}{how} {}\n", commit.commit_sha));
+        at_commit(commit, &inner, lines);
+        let (through, named) = (&commit.through_pull_requests, &commit.named_commits);
+        links(through, named, &inner, lines);
+    }
+}
+
+fn at_commit(commit: &LinkedCommit, margin: &str, lines: &mut Vec<String>) {
+    let sessions = commit.observed_sessions.iter();
+    lines.extend(sessions.map(|session| {
+        format!(
+            "{margin}session {} at {}  ({})\n",
+            escape(session.session_id.as_str()),
+            commit.commit_sha,
+            observed(session)
+        )
+    }));
+}
+
+/// Returns why links to other commits were not followed, or not all of them.
+pub(super) fn not_followed(evidence: &CommitEvidence) -> Vec<String> {
+    let skipped = evidence.links_skipped.iter();
+    let skipped = skipped.flat_map(|skipped| skipped.iter().collect::<Vec<_>>());
+    skipped
+        .map(|(skip, count)| {
+            format!(
+                "links not followed: {count} {skip} ({})\n",
+                link_reason(skip)
+            )
+        })
+        .collect()
 }
 
 /// Returns the inferred calls, separate from what was observed; empty if there are none.
@@ -190,15 +275,17 @@ fn ci(outcome: &CommitCiOutcome, now: Instant) -> String {
     )
 }
 
-/// Returns the commands to suggest next: the observed Sessions, then the inferred ones, and the
-/// status of the mirrors if a mirror is the problem.
+/// Returns the commands to suggest next: the observed Sessions, then those at linked commits, then
+/// the inferred ones, and the status of the mirrors if a mirror is the problem.
 fn next(evidence: &CommitEvidence) -> Vec<String> {
     let observed = sessions(evidence);
+    let at_links = sessions_at_links(evidence);
     let guessed = guessed_sessions(evidence);
-    let guessed = guessed.difference(&observed);
+    let known: BTreeSet<&SessionId> = observed.union(&at_links).copied().collect();
     let mut next: Vec<String> = observed
         .iter()
-        .chain(guessed)
+        .chain(at_links.difference(&observed))
+        .chain(guessed.difference(&known))
         .map(|session| suggestion::session(session))
         .collect();
     if is_mirror_in_the_way(evidence) {
@@ -207,15 +294,39 @@ fn next(evidence: &CommitEvidence) -> Vec<String> {
     next
 }
 
-/// Returns whether calls were not searched for because of a mirror.
+/// Returns whether calls or links were not searched for because of a mirror.
 fn is_mirror_in_the_way(evidence: &CommitEvidence) -> bool {
     let of_mirrors = [
         InferenceSkip::CommitDiffUnavailable,
         InferenceSkip::MirrorAbsent,
         InferenceSkip::MirrorUnreadable,
     ];
+    let links_of_mirrors = [
+        LinkSkip::HeadUnavailable,
+        LinkSkip::HistoryUnavailable,
+        LinkSkip::MirrorAbsent,
+        LinkSkip::MirrorUnreadable,
+    ];
     let skipped = evidence.inference_skipped.as_ref();
+    let links_skipped = evidence.links_skipped.as_ref();
     skipped.is_some_and(|skipped| of_mirrors.iter().any(|skip| skipped.get(*skip) > 0))
+        || links_skipped
+            .is_some_and(|skipped| links_of_mirrors.iter().any(|skip| skipped.get(*skip) > 0))
+}
+
+/// Returns the Sessions at the commits that a commit leads to, each once.
+pub(super) fn sessions_at_links(evidence: &CommitEvidence) -> BTreeSet<&SessionId> {
+    let repositories = evidence.repos.iter().flatten();
+    let commits = repositories.flat_map(CommitRepository::linked_commits);
+    let sessions = commits.flat_map(|commit| &commit.observed_sessions);
+    sessions.map(|session| &session.session_id).collect()
+}
+
+/// Returns the Sessions whose work a commit has, although they were observed at others, each once.
+fn contained(evidence: &CommitEvidence) -> BTreeSet<&SessionId> {
+    let repositories = evidence.repos.iter().flatten();
+    let linked = repositories.flat_map(linked_sessions);
+    linked.map(|linked| linked.session_id).collect()
 }
 
 /// Returns the Sessions of inferred calls, each once.
@@ -280,6 +391,55 @@ mod tests {
             shown.contains("\n  session s\\u{1b}  (1 observed from telemetry)\n"),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn a_commit_shows_the_sessions_of_its_pull_request_apart_from_its_own() {
+        let sha = |digit: &str| digit.repeat(40);
+        let session = |id: &str| {
+            format!(
+                r#"{{"session_id":"{id}","session_commit_observation_ids":["96c8a2f0-0000-4000-8000-000000000001"]}}"#
+            )
+        };
+        let evidence = format!(
+            r#"{{"commit_sha":"{a}","attributed":false,"repos":[{{"repo":"own/app","repository_identity":null,
+            "observed_repo_slugs":["own/app"],"inference_calls":[],"decisions":0,"observed_sessions":[],
+            "session_commit_unobserved":0,"ci_outcomes":[],"through_pull_requests":[
+            {{"pr_number":16,"merge_method":"squash","merge_commit_sha":"{a}","merged_at":"2026-01-02T03:04:05Z","commits":[
+            {{"commit_sha":"{b}","observed_sessions":[{s}]}},
+            {{"commit_sha":"{c}","observed_sessions":[],"named_commits":[{{"relation":"reverts","commit":
+            {{"commit_sha":"{d}","observed_sessions":[{t}]}}}}]}}]}},
+            {{"pr_number":17,"merge_method":null,"merge_commit_sha":"{a}","commits":[{{"commit_sha":"{e}","observed_sessions":[]}}]}}]}}],
+            "links_skipped":{{"head_unavailable":1}}}}"#,
+            a = sha("a"),
+            b = sha("b"),
+            c = sha("c"),
+            d = sha("d"),
+            e = sha("e"),
+            s = session("s"),
+            t = session("t"),
+        );
+        let evidence: CommitEvidence = json::from_slice(evidence.as_bytes()).unwrap();
+        let now = Instant::parse("2026-01-05T03:04:05Z").unwrap();
+        let expected = format!(
+            "{a}: no Session observed at it; 1 at a commit whose work it has\n\
+             links not followed: 1 head_unavailable (no mirror has that head of the pull request)\n\
+             \nown/app (known by name only)\n\
+             \x20 through pull request 16 (squash, merged 2026-01-02)\n\
+             \x20   session s at {b}  (1 observed)\n\
+             \x20   commit {c}\n\
+             \x20     reverts {d}\n\
+             \x20       session t at {d}  (1 observed)\n\
+             \x20 through pull request 17\n\
+             \x20   no Session observed at its commit\n",
+            a = sha("a"),
+            b = sha("b"),
+            c = sha("c"),
+            d = sha("d"),
+        );
+        assert_eq!(render(&evidence, false, now), expected);
+        let commands = ["svc session s", "svc session t", "svc mirror status"];
+        assert_eq!(next(&evidence), commands);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use svc_model::query::{
 };
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
-use svc_view::SHELL;
+use svc_view::{SHELL, linked_sessions};
 
 use super::ci::{FoundRun, RunOptions, commit_command, fields, not_stored, others};
 use super::session::summary;
@@ -51,6 +51,10 @@ struct ExaminedSession {
     session_id: SessionId,
     /// The commits of the run at which it was observed.
     commits: Vec<CommitSha>,
+    /// How the commit of the run leads to these commits, if the Session was observed at none of
+    /// those delivered with the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    through: Option<String>,
     /// `None` if the service refuses it.
     dossier: Option<Exact<SessionAnswer>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,10 +135,31 @@ async fn follow(
             }
         }
     }
+    let mut through: Vec<(SessionId, Vec<CommitSha>, String)> = Vec::new();
+    let repositories = commit.value.repos.iter().flatten();
+    for linked in repositories.flat_map(linked_sessions) {
+        let is_of = |known: &SessionId| known == linked.session_id;
+        let commit_sha = linked.commit_sha.clone();
+        if observed.iter().any(|(known, _)| is_of(known)) {
+            continue;
+        }
+        match through.iter_mut().find(|(known, ..)| is_of(known)) {
+            Some((_, commits, _)) if commits.contains(&commit_sha) => {}
+            Some((_, commits, _)) => commits.push(commit_sha),
+            None => through.push((linked.session_id.clone(), vec![commit_sha], linked.through)),
+        }
+    }
     investigation.commit = Some(commit);
     for (session_id, commits) in observed {
         let examined = examine(client, session_id, commits).await?;
         investigation.sessions.push(examined);
+    }
+    for (session_id, commits, through) in through {
+        let examined = examine(client, session_id, commits).await?;
+        investigation.sessions.push(ExaminedSession {
+            through: Some(through),
+            ..examined
+        });
     }
     Ok(investigation)
 }
@@ -154,6 +179,7 @@ async fn examine(
         Ok(reply) => Ok(ExaminedSession {
             session_id,
             commits,
+            through: None,
             dossier: Some(reply.into()),
             refused: None,
         }),
@@ -166,6 +192,7 @@ async fn examine(
             Ok(ExaminedSession {
                 session_id,
                 commits,
+                through: None,
                 dossier: None,
                 refused: Some(SessionRefusal {
                     code: error.kind().code().to_owned(),
@@ -188,9 +215,10 @@ fn render(run: &str, investigation: &Investigation, now: Instant) -> String {
     let mut of_commit = of_commit(&commit.value);
     of_delivery(investigation, &mut of_commit);
     blocks.push(format!(
-        "commit {}\n{}{}",
+        "commit {}\n{}{}{}",
         outcome.commit_sha,
         of_commit.render(),
+        linked(&commit.value),
         inferred(&commit.value)
     ));
     blocks.extend(
@@ -209,7 +237,12 @@ fn of_commit(commit: &CommitEvidence) -> Fields {
     fields.add(
         "Sessions",
         match sessions {
-            0 => "none observed, which does not tell who wrote it".to_owned(),
+            0 => match commit::elsewhere(commit) {
+                elsewhere if elsewhere.is_empty() => {
+                    "none observed, which does not tell who wrote it".to_owned()
+                }
+                elsewhere => format!("none observed{elsewhere}"),
+            },
             sessions => format!("{sessions} observed"),
         },
     );
@@ -229,6 +262,13 @@ fn of_commit(commit: &CommitEvidence) -> Fields {
         fields.add("skipped", format!("{count} {reason}"));
     }
     fields
+}
+
+/// Returns the links to other commits, and why others were not followed.
+fn linked(commit: &CommitEvidence) -> String {
+    let repositories = commit.repos.iter().flatten();
+    let links = repositories.flat_map(commit::linked);
+    links.chain(commit::not_followed(commit)).collect()
 }
 
 /// Returns the inferred calls, separate from what was observed, and why others were not searched
@@ -273,9 +313,11 @@ fn of_delivery(investigation: &Investigation, fields: &mut Fields) {
 
 fn of_session(examined: &ExaminedSession, head: &CommitSha, now: Instant) -> String {
     let session = escape(examined.session_id.as_str());
+    let through = examined.through.as_ref();
+    let through = through.map_or_else(String::new, |through| format!(", {}", escape(through)));
     let session = match examined.commits.as_slice() {
         commits if commits.contains(head) => format!("Session {session}\n"),
-        [commit, ..] => format!("Session {session}, at {commit}\n"),
+        [commit, ..] => format!("Session {session}, at {commit}{through}\n"),
         [] => format!("Session {session}\n"),
     };
     let shown = match (&examined.dossier, &examined.refused) {

@@ -4,6 +4,7 @@
 mod connection;
 mod examples;
 mod first_use;
+mod links;
 mod local_service;
 mod notes;
 mod outbox;

@@ -11,13 +11,14 @@ use svc_model::limit::{COMMIT_OBSERVATIONS_MAX, COMMIT_PUSHES_MAX, QUERY_REPLY_B
 use svc_model::problem::Decline;
 use svc_model::query::{
     CI_OUTCOME_VERSION, CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest,
-    InferenceSkip, InferredCall, ObservationSource, ObservedSession,
+    InferenceSkip, InferredCall, LinkSkip, ObservationSource, ObservedSession,
 };
 use svc_model::reports::Counts;
 use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
 use super::answer::{AdmissionKind, Answer, ReadContext};
+use super::links::{CommitLinks, LinkBounds, LinkedPlace, links, of_base};
 use super::reports::{Bounds, Inference, KnownCommit, ReportSources};
 use super::repository::{
     DeclineCounts, TouchedRepositories, display, of_observation, of_outcome, of_push, select,
@@ -34,12 +35,14 @@ struct RepositoryEvidence {
     head: Option<Push>,
     calls: Vec<InferredCall>,
     decisions: u64,
+    links: CommitLinks,
 }
 
 impl RepositoryEvidence {
-    /// Returns whether there is anything to show; a push alone is not shown.
+    /// Returns whether there is anything to show; a push or a merge alone is not shown.
     fn is_shown(&self) -> bool {
         !(self.sessions.is_empty() && self.outcomes.is_empty() && self.calls.is_empty())
+            || self.links.have_sessions()
     }
 }
 
@@ -75,6 +78,10 @@ pub fn commit_evidence(
     let outcomes = snapshot
         .ci_outcomes_of_commit(&commit_sha, boundary, QUERY_REPLY_BYTES_MAX)?
         .ok_or(Error::ReplyTooLarge)?;
+    let merges = snapshot.merges_at(&[&commit_sha], boundary, COMMIT_PUSHES_MAX + 1)?;
+    if merges.len() > COMMIT_PUSHES_MAX {
+        return Err(Decline::RepositoryEvidenceLimit.into());
+    }
     let mut touched = TouchedRepositories::by(&request.repository);
     for link in &observed {
         touch(&mut touched, link);
@@ -84,6 +91,9 @@ pub fn commit_evidence(
     }
     for row in &outcomes {
         touched.add(of_outcome(row));
+    }
+    for merge in &merges {
+        touched.add(of_base(&merge.pull_request));
     }
     let repositories = touched.read(snapshot, boundary)?;
     let selection = select(snapshot, &repositories, &request.repository, boundary)?;
@@ -126,6 +136,14 @@ pub fn commit_evidence(
         }
     }
     let is_named: BTreeSet<Lifetime> = found.keys().cloned().collect();
+    let mut links_skipped: Counts<LinkSkip> = Counts::default();
+    for merge in &merges {
+        match repositories.of(of_base(&merge.pull_request)) {
+            Ok(repository) => drop(found.entry(repository).or_default()),
+            Err(_) => links_skipped.add(LinkSkip::RepositoryUndetermined, 1),
+        }
+    }
+    let is_linked: BTreeSet<Lifetime> = found.keys().cloned().collect();
     if let Selection::One(selected) = &selection {
         found.retain(|repository, _| repository == selected);
         unresolved.clear();
@@ -136,11 +154,29 @@ pub fn commit_evidence(
         boundary,
         observed_by: request.as_of.unwrap_or(now),
     };
+    let link_bounds = LinkBounds {
+        boundary,
+        as_of: request.as_of,
+    };
     let mut inference = Inference::new(sources, snapshot.deadline(), bounds);
     let mut inference_skipped: Counts<InferenceSkip> = Counts::default();
     for (repository, evidence) in &mut found {
         let names = repositories.names(repository);
         let names: Vec<RepositoryName> = names.iter().flat_map(Names::all).cloned().collect();
+        let place = LinkedPlace {
+            repository,
+            names: &names,
+            commit_sha: &commit_sha,
+            is_named: is_linked.contains(repository),
+        };
+        evidence.links = links(snapshot, inference.mirrors(), place, link_bounds)?;
+        for (skip, count) in evidence.links.skipped.iter() {
+            links_skipped.add(skip, count);
+        }
+        // Calls are searched for where the commit is known to have been, not where it was merged.
+        if !is_named.contains(repository) && selection == Selection::All {
+            continue;
+        }
         let known = KnownCommit {
             repository,
             names: &names,
@@ -168,7 +204,12 @@ pub fn commit_evidence(
     }
     found.retain(|_, evidence| evidence.is_shown());
     let skipped = declined.into_counts();
-    if found.is_empty() && skipped.is_empty() && inference_skipped.is_empty() {
+    let links_skipped = Some(links_skipped).filter(|skips| request.explain && !skips.is_empty());
+    if found.is_empty()
+        && skipped.is_empty()
+        && inference_skipped.is_empty()
+        && links_skipped.is_none()
+    {
         return Ok(CommitEvidence::none(commit_sha));
     }
     let org_id = snapshot.org_id();
@@ -187,6 +228,7 @@ pub fn commit_evidence(
             .filter(|unresolved| !unresolved.is_empty())
             .map(facts),
         inference_skipped: Some(inference_skipped).filter(|skipped| !skipped.is_empty()),
+        links_skipped,
     })
 }
 
@@ -230,6 +272,8 @@ fn entry(
             .into_iter()
             .map(|row| fact(row, org_id))
             .collect(),
+        through_pull_requests: evidence.links.through,
+        named_commits: evidence.links.named,
     }
 }
 

@@ -16,6 +16,7 @@ mod evidence;
 mod export;
 mod facts;
 mod grant;
+mod links;
 mod occurrence;
 mod quarantine;
 mod remembered;

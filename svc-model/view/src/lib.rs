@@ -24,7 +24,9 @@ mod text;
 mod timeline;
 
 pub use self::capture::{CaptureHint, declined, duplicates, stored};
-pub use self::commit::reason;
+pub use self::commit::{
+    LinkedSession, link_reason, linked_sessions, none_at, reason, relation, through, through_on,
+};
 pub use self::comparison::{LOOK_ONCE, NOT_SHOWN, interval, known, least_difference};
 pub use self::found::{NOTHING_FOUND, found, part_text};
 pub use self::lifecycle::{

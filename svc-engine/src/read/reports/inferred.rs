@@ -110,6 +110,11 @@ impl<'i> Inference<'i> {
         }
     }
 
+    /// Returns the mirrors that are read.
+    pub(in crate::read) const fn mirrors(&self) -> &OpenMirrors<'i> {
+        &self.history.mirrors
+    }
+
     /// Returns the calls found for a commit.
     ///
     /// # Errors
@@ -328,6 +333,6 @@ const fn inference_skip(skip: AttributionSkip) -> Option<InferenceSkip> {
 }
 
 /// Returns the moment `seconds` after the epoch, if the service can represent it.
-fn moment(seconds: i64) -> Option<Instant> {
+pub(in crate::read) fn moment(seconds: i64) -> Option<Instant> {
     Instant::from_microseconds(seconds.checked_mul(MICROSECONDS)?)
 }

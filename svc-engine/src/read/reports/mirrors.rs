@@ -13,7 +13,7 @@ const IDLE_MAX: usize = 16;
 
 /// The mirrors that a report reads, from any thread. The most recently used ones stay open.
 #[derive(Debug)]
-pub(super) struct OpenMirrors<'m> {
+pub(in crate::read) struct OpenMirrors<'m> {
     reading: Option<&'m MirrorReading>,
     deadline: Deadline,
     /// The most recently used one is last.
@@ -41,7 +41,7 @@ impl<'m> OpenMirrors<'m> {
     }
 
     /// Reads the mirror of a repository; `None` if there is none.
-    pub(super) fn with<T>(
+    pub(in crate::read) fn with<T>(
         &self,
         repository: &Lifetime,
         read: impl FnOnce(&mut OpenMirror) -> Result<T, Error>,
@@ -97,7 +97,7 @@ pub(super) struct Unreadable;
 
 /// An open mirror.
 #[derive(Debug)]
-pub(super) struct OpenMirror {
+pub(in crate::read) struct OpenMirror {
     repository: Lifetime,
     reader: MirrorReader,
     /// The last complaint of git.
@@ -106,7 +106,7 @@ pub(super) struct OpenMirror {
 
 impl OpenMirror {
     /// Reads from the mirror; `None` if that is impossible, which the caller counts as missing.
-    pub(super) fn read<T>(
+    pub(in crate::read) fn read<T>(
         &mut self,
         ask: impl FnOnce(&mut MirrorReader) -> Result<T, ReadError>,
     ) -> Result<Option<T>, Error> {

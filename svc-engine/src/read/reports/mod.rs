@@ -42,9 +42,9 @@ use self::answers::Answers;
 use self::ci::CohortCi;
 pub use self::extent::Extent;
 use self::history::History;
-pub(in crate::read) use self::inferred::{Bounds, Inference, KnownCommit};
+pub(in crate::read) use self::inferred::{Bounds, Inference, KnownCommit, moment};
 pub use self::memory::{MemoryUse, ReportMemory};
-use self::mirrors::OpenMirrors;
+pub(in crate::read) use self::mirrors::{OpenMirror, OpenMirrors};
 pub use self::past::{abandonment, attribution_share, merge_retention};
 use self::population::Population;
 pub use self::pushed::attributions_of_pushes;
@@ -440,7 +440,7 @@ fn attribute(
 }
 
 /// Returns the moment `minutes` later, clamped to the range of moments.
-fn minutes_later(moment: Instant, minutes: i64) -> Instant {
+pub(in crate::read) fn minutes_later(moment: Instant, minutes: i64) -> Instant {
     let later = moment.microseconds() + minutes * MINUTE_MICROSECONDS;
     let start = if later < 0 { 0 } else { later };
     Instant::from_microseconds(start).unwrap_or(Instant::MAX)

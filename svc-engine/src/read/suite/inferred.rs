@@ -100,13 +100,22 @@ fn noted_and_guessed_calls_are_listed_apart_from_observations(
 
     // No push is known to have brought these.
     for commit in [base, merged] {
-        let none = CommitEvidence::none(commit.clone());
-        assert_eq!(stage.inferred(&sources, commit), none);
         let selected = CommitRequest {
             repository: by_identity(NUMBER),
             ..CommitRequest::new(commit.clone())
         };
-        assert_eq!(stage.inferred_by(&sources, selected), none);
+        for evidence in [
+            stage.inferred(&sources, commit),
+            stage.inferred_by(&sources, selected),
+        ] {
+            assert_eq!((calls(&evidence), skips(&evidence)), (vec![], vec![]));
+            let through = evidence.repos.iter().flatten();
+            let through = through.map(|repository| repository.through_pull_requests.len());
+            assert_eq!(through.sum::<usize>(), usize::from(commit == merged));
+            if commit == base {
+                assert_eq!(evidence, CommitEvidence::none(commit.clone()));
+            }
+        }
     }
 }
 

@@ -45,6 +45,7 @@ mod exports;
 mod failures;
 mod granting;
 mod inferred;
+mod links;
 mod listing;
 mod outcomes;
 mod reports;

@@ -56,7 +56,7 @@ impl Sources {
         git(self.root.path(), &[&arguments[..], &paths].concat(), "");
     }
 
-    fn path(&self, number: u32) -> PathBuf {
+    pub(super) fn path(&self, number: u32) -> PathBuf {
         let org_id = svc_model::id::OrgId::new("acme").unwrap();
         let folder = MirrorFolder::new(self.root.path(), org_id);
         folder.path(&Lifetime::Identified(repository(number)))

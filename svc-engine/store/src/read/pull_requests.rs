@@ -1,6 +1,6 @@
 //! Pull requests: which were merged as a commit, and the heads that each has had.
 
-use svc_engine_fact::{PullRequest, PullRequestMerge, PullRequestRevision};
+use svc_engine_fact::{Lifetime, PullRequest, PullRequestMerge, PullRequestRevision};
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
@@ -52,6 +52,29 @@ impl Snapshot<'_> {
                 Ok(())
             })?;
         Ok(merges)
+    }
+
+    /// Returns the visible merge of a pull request of a repository that has an identity, received by
+    /// the boundary.
+    pub fn merge_of(
+        &mut self,
+        repository: &Lifetime,
+        pr_number: i64,
+        boundary: Instant,
+    ) -> Result<Option<PullRequestMerge>, StoreError> {
+        let Some(identity) = repository.identity() else {
+            return Ok(None);
+        };
+        let mut keys: Vec<Value<'_>> = vec![
+            self.org_id.as_str().into(),
+            boundary.into(),
+            1_i64.into(),
+            pr_number.into(),
+        ];
+        keys.extend(identity_keys(identity));
+        let sql = format!("{}{OF_IDENTIFIED}", PullRequestMerge::TABLE.select);
+        let merges = self.connection()?.all(&sql, &keys, read)?;
+        Ok(merges.into_iter().next())
     }
 
     /// Returns the visible revisions of a pull request, received by the boundary, in any order. If

@@ -4,10 +4,13 @@
 use maud::{Markup, html};
 use svc_model::endpoint::CommitQuery;
 use svc_model::problem::Problem;
-use svc_model::query::{CommitCiOutcome, CommitEvidence, CommitRepository};
+use svc_model::query::{
+    CommitCiOutcome, CommitEvidence, CommitRepository, LinkedCommit, NamedCommit,
+    ThroughPullRequest,
+};
 use svc_model::reports::Counts;
 use svc_model::time::Instant;
-use svc_view::{CONSOLE, model, product, reason};
+use svc_view::{CONSOLE, link_reason, model, none_at, product, reason, relation, through_on};
 
 use super::{calls, repository, sessions};
 use crate::console::layout::{Column, Page, Section, note, table};
@@ -54,6 +57,11 @@ fn shown(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> Markup {
                     "Calls not searched for: " (whole(count)) " " code { (skip) } " (" (reason(skip)) ")"
                 }
             }
+            @for (skip, count) in evidence.links_skipped.iter().flat_map(Counts::iter) {
+                li {
+                    "Links not followed: " (whole(count)) " " code { (skip) } " (" (link_reason(skip)) ")"
+                }
+            }
         }
         @if let Some(unresolved) = evidence.unresolved_ci_outcomes.as_deref().filter(|outcome| !outcome.is_empty()) {
             (outcomes("Runs whose repository cannot be determined", unresolved, now))
@@ -80,6 +88,7 @@ fn of_repository(of: &CommitRepository, now: Instant) -> Markup {
                     Column::Text("session"), Column::Number("observed"),
                 ], observed.collect()))
             }
+            (linked(of))
             (inferred(of))
             @if of.ci_outcomes.is_empty() {
                 p { "No CI outcome was captured." }
@@ -87,6 +96,58 @@ fn of_repository(of: &CommitRepository, now: Instant) -> Markup {
                 (outcomes("Runs of CI at this commit", &of.ci_outcomes, now))
             }
         }
+    }
+}
+
+/// Shows the links to other commits, separate from what was observed at this one.
+fn linked(of: &CommitRepository) -> Markup {
+    html! {
+        @if !(of.through_pull_requests.is_empty() && of.named_commits.is_empty()) {
+            h3 { "Where it comes from" }
+            (links(of, &of.through_pull_requests, &of.named_commits))
+            (note("These Sessions were observed at other commits: those of a pull request that was merged with this one, or those that a message names."))
+        }
+    }
+}
+
+fn links(of: &CommitRepository, through: &[ThroughPullRequest], named: &[NamedCommit]) -> Markup {
+    html! {
+        ul {
+            @for link in through {
+                li {
+                    (inert(&through_on(link)))
+                    @if !link.commits.iter().any(is_informative) { ": " (none_at(link.commits.len())) }
+                    @else {
+                        ul { @for commit in link.commits.iter().filter(|commit| is_informative(commit)) {
+                            li { "commit " (at_commit(of, commit)) }
+                        } }
+                    }
+                }
+            }
+            @for named in named {
+                li { (inert(relation(&named.relation))) " " (at_commit(of, &named.commit)) }
+            }
+        }
+    }
+}
+
+/// Returns whether a commit leads to a Session or on to other commits.
+fn is_informative(commit: &LinkedCommit) -> bool {
+    !(commit.observed_sessions.is_empty()
+        && commit.through_pull_requests.is_empty()
+        && commit.named_commits.is_empty())
+}
+
+/// Shows a commit with the Sessions that were observed at it, and where it comes from itself.
+fn at_commit(of: &CommitRepository, commit: &LinkedCommit) -> Markup {
+    let (through, named) = (&commit.through_pull_requests, &commit.named_commits);
+    html! {
+        (repository::commit(&commit.commit_sha, &of.repo, of.repository_identity.as_ref()))
+        @for session in &commit.observed_sessions {
+            ", " (sessions::link(&session.session_id)) " (observed "
+            (CONSOLE.observed(session.session_commit_observation_ids.len(), session.source.as_ref())) ")"
+        }
+        @if !(through.is_empty() && named.is_empty()) { (links(of, through, named)) }
     }
 }
 

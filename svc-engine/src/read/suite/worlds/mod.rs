@@ -216,6 +216,18 @@ fn commit_text(evidence: &CommitEvidence) -> String {
                 .iter()
                 .map(|ci_outcome| format!("ci {}", ci_outcome.outcome_id)),
         );
+        for link in &repo.through_pull_requests {
+            for commit in &link.commits {
+                let sessions = commit.observed_sessions.iter();
+                let sessions: Vec<&str> = sessions.map(|seen| seen.session_id.as_str()).collect();
+                lines.push(format!(
+                    "through {} {} {}",
+                    link.pr_number,
+                    commit.commit_sha,
+                    sessions.join(" ")
+                ));
+            }
+        }
     }
     if let Some(skipped) = &evidence.repository_skipped {
         lines.push(format!("skipped {}", counts_text(skipped)));

@@ -2,6 +2,7 @@
 //! here is shared with the real implementation.
 
 mod dossier;
+mod through;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -319,6 +320,7 @@ impl<'w> Reference<'w> {
         struct Found<'f> {
             sessions: BTreeMap<&'f str, BTreeSet<String>>,
             outcomes: BTreeSet<(Instant, String)>,
+            through: Vec<String>,
         }
         let boundary = request.as_of.unwrap_or(now);
         let chosen = match self.choose(&request.repository, boundary) {
@@ -366,6 +368,16 @@ impl<'w> Reference<'w> {
                 }
             }
         }
+        for merge in &self.seen.merges {
+            let pull = &merge.pull_request;
+            let base = self.resolve(&pull.repo, pull.repository.as_ref(), boundary);
+            if let Ok(repository) = base {
+                let (through, have_sessions) = self.through(sha, &repository, boundary);
+                if have_sessions || found.contains_key(&repository) {
+                    found.entry(repository).or_default().through = through;
+                }
+            }
+        }
         if let Some(chosen) = &chosen {
             found.retain(|repository, _| repository == chosen);
             unresolved.clear();
@@ -391,6 +403,7 @@ impl<'w> Reference<'w> {
                 lines.push(format!("session {session} {}", ids.join(" ")));
             }
             lines.extend(found.outcomes.into_iter().map(|(_, id)| format!("ci {id}")));
+            lines.extend(found.through);
         }
         if !skipped.is_empty() {
             lines.push(format!("skipped {}", counts(&skipped)));
