@@ -47,7 +47,7 @@ async fn a_commit_of_the_main_branch_of_the_demo_names_the_sessions_behind_it() 
             &["stock-code", "stock-tests"],
         ),
     ] {
-        let shown = run(&["commit", commit]);
+        let shown = run(&["commit", commit, "--repo", "acme/orders"]);
         let head = shown.lines().next().unwrap_or_default();
         let expected = match sessions.len() {
             1 => "no Session observed at it; 1 at a commit whose work it has",
@@ -69,7 +69,7 @@ async fn a_commit_of_the_main_branch_of_the_demo_names_the_sessions_behind_it() 
         }
     }
     // Nobody's agent made this one, and it was no pull request.
-    let shown = run(&["commit", "main~5"]);
+    let shown = run(&["commit", "main~5", "--repo", "acme/orders"]);
     assert!(!shown.contains("pull request"), "{shown}");
 
     let shown = run(&["investigate", "70030"]);
