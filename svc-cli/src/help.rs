@@ -297,6 +297,7 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
         &["svc prices load model_prices_and_context_window.json"],
     ),
     (&["prices", "list"], &["svc prices list"]),
+    (&["prices", "check"], &["svc prices check"]),
     (
         &["prices", "show"],
         &["svc prices show claude-sonnet-4-5 --provider anthropic"],

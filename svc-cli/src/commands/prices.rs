@@ -1,5 +1,7 @@
 //! Price tables of the service.
 
+mod check;
+
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -35,6 +37,8 @@ pub(crate) enum Prices {
     List(List),
     /// Show what the table in force says of a model.
     Show(Show),
+    /// List the models of the last 30 days that the table in force lacks.
+    Check(check::Check),
 }
 
 impl Prices {
@@ -43,6 +47,7 @@ impl Prices {
             Self::Load(load) => load.run(output),
             Self::List(list) => list.run(output),
             Self::Show(show) => show.run(output),
+            Self::Check(check) => check.run(output),
         }
     }
 }

@@ -5,23 +5,16 @@ mod item;
 mod report;
 mod row;
 
-use std::collections::HashSet;
-
-use svc_engine_fact::CallKey;
 use svc_model::spend::SessionSpend;
 
 pub use figure::{Cost, SumTooLarge, add, figure};
 pub(crate) use item::COST_TOLERANCE;
-pub use item::{Item, Model, ReceiptCounts, Sighting, items};
+pub use item::{CallKeys, Item, Model, ReceiptCounts, Sighting, items};
 pub use report::{Question, Work, report};
 
 /// Returns what the visible calls and receipts of a Session cost. A receipt with a key of a call
 /// `beyond` these, which is quarantined or which another Session has, forms no item.
-pub fn of_session(
-    calls: &[Sighting],
-    receipts: Vec<Sighting>,
-    beyond: &HashSet<CallKey>,
-) -> SessionSpend {
+pub fn of_session(calls: &[Sighting], receipts: Vec<Sighting>, beyond: &CallKeys) -> SessionSpend {
     let items = items(calls, receipts, beyond);
     let mut spend = SessionSpend {
         calls: calls.len() as u64,

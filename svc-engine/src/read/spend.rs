@@ -76,8 +76,8 @@ pub(super) fn session_spend(
         })
         .collect();
     let receipts = receipts.into_iter().map(of_receipt).collect();
-    let mut beyond = identities.elsewhere;
-    beyond.extend(identities.hidden);
+    let elsewhere = identities.elsewhere.into_iter();
+    let beyond = elsewhere.chain(identities.hidden).collect();
     Ok(spend::of_session(&calls, receipts, &beyond))
 }
 

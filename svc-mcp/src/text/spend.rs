@@ -58,18 +58,20 @@ fn written(spend: &SpendReport) -> String {
 }
 
 fn figure(figure: &SpendFigure) -> String {
-    let mut said = format!(
-        "{} ({} captured, {} derived), {} calls",
-        dollars(figure.cost_usd_micros),
-        dollars(figure.captured.cost_usd_micros),
-        dollars(figure.derived.cost_usd_micros),
-        figure.calls
-    );
+    let mut said = vec![
+        format!(
+            "{} ({} captured, {} derived)",
+            dollars(figure.cost_usd_micros),
+            dollars(figure.captured.cost_usd_micros),
+            dollars(figure.derived.cost_usd_micros)
+        ),
+        format!("{} calls", figure.calls),
+    ];
     if figure.receipts_only > 0 {
-        said += &format!(", {} known by receipts only", figure.receipts_only);
+        said.push(format!("{} known by receipts only", figure.receipts_only));
     }
     if figure.unpriced_items > 0 {
-        said += &format!(", {} not priced", figure.unpriced_items);
+        said.push(format!("{} not priced", figure.unpriced_items));
     }
-    said
+    said.join(", ")
 }

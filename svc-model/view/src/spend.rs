@@ -124,7 +124,7 @@ impl Surface {
 
     /// Says which price table costs were derived with, and why items have no price.
     pub fn spend_basis(self, report: &CohortSpend) -> String {
-        let mut said = match &report.price_table {
+        let derived = match &report.price_table {
             Some(table) => format!(
                 "Derived with {} table {} of {} (sha256 {}…).",
                 table.format,
@@ -134,10 +134,10 @@ impl Surface {
             ),
             None => "No price table is loaded, so nothing is derived.".to_owned(),
         };
-        if !report.unpriced.is_empty() {
-            said += &format!(" Not priced: {}.", self.counts(&report.unpriced));
+        if report.unpriced.is_empty() {
+            return derived;
         }
-        said
+        format!("{derived} Not priced: {}.", self.counts(&report.unpriced))
     }
 
     /// Says what else has to be known of a report, if anything.

@@ -198,7 +198,7 @@ fn the_inspector_reads_on_both_transports() {
             serde_json::from_slice(&output.stdout).expect("JSON")
         };
         let tools = ask(&["--method", "tools/list"]);
-        assert_eq!(tools["tools"].as_array().map(Vec::len), Some(8), "{tools}");
+        assert_eq!(tools["tools"].as_array().map(Vec::len), Some(10), "{tools}");
         let templates = ask(&["--method", "resources/templates/list"]);
         let templates = &templates["resourceTemplates"];
         assert_eq!(templates.as_array().map(Vec::len), Some(3), "{templates}");

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use svc_engine_fact::CallKey;
 use svc_model::id::{FactId, SessionId, UserId};
 use svc_model::time::Instant;
@@ -12,6 +13,9 @@ use crate::usage::{Usage, join_by_counts};
 
 /// Costs of one call that are further apart, in micro-USD, contradict each other.
 pub(crate) const COST_TOLERANCE: u64 = 1;
+
+/// Keys of calls of models.
+pub type CallKeys = HashSet<CallKey, RandomState>;
 
 /// A model of a provider, as captured.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -192,11 +196,7 @@ enum Place {
 /// Returns the items of calls and receipts: first those of the calls, in their order, then the groups
 /// of receipts without a call. A receipt with a key of a call `beyond` these, visible or in
 /// quarantine, forms no item.
-pub fn items(
-    calls: &[Sighting],
-    mut receipts: Vec<Sighting>,
-    beyond: &HashSet<CallKey>,
-) -> Vec<Item> {
+pub fn items(calls: &[Sighting], mut receipts: Vec<Sighting>, beyond: &CallKeys) -> Vec<Item> {
     // The receipt that was captured first says what a call cost.
     receipts.sort_by_key(|receipt| (receipt.captured_at, receipt.fact_id));
     let places = places(calls, &receipts, beyond);
@@ -215,7 +215,7 @@ pub fn items(
     items
 }
 
-fn places(calls: &[Sighting], receipts: &[Sighting], beyond: &HashSet<CallKey>) -> Vec<Place> {
+fn places(calls: &[Sighting], receipts: &[Sighting], beyond: &CallKeys) -> Vec<Place> {
     let mut by_key = HashMap::new();
     for (number, call) in calls.iter().enumerate() {
         for key in &call.keys {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use svc_engine_derive::spend::{self, Item, Sighting};
+use svc_engine_derive::spend::{self, CallKeys, Item, Sighting};
 use svc_engine_fact::CallKey;
 use svc_engine_store::{Snapshot, StoreError};
 use svc_model::id::{FactId, SessionId, UserId};
@@ -199,7 +199,7 @@ fn tie(
     calls: &mut [Sighting],
     receipts: &[Sighting],
     as_of: Instant,
-) -> Result<HashSet<CallKey>, Error> {
+) -> Result<CallKeys, Error> {
     let own: HashSet<&CallKey> = calls.iter().flat_map(|call| &call.keys).collect();
     let keys: HashSet<&CallKey> = receipts.iter().flat_map(|receipt| &receipt.keys).collect();
     let keys: Vec<CallKey> = keys.difference(&own).map(|key| (*key).clone()).collect();
@@ -214,7 +214,7 @@ fn tie(
         .filter(|call| !numbers.contains_key(call))
         .collect();
     let visible = snapshot.visible_calls(others)?;
-    let mut beyond = HashSet::new();
+    let mut beyond = CallKeys::default();
     for (key, call) in known {
         if let Some(number) = numbers.get(&call) {
             calls[*number].keys.push(key);

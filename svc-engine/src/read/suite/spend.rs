@@ -14,6 +14,7 @@ use super::*;
 
 /// The repository id of [`Forge`].
 const NUMBER: u32 = 101;
+const DAY: i64 = 24 * 60 * 60;
 
 const PRICES: &str = r#"{
     "claude-sonnet-4-5": {
@@ -371,7 +372,6 @@ fn a_receipt_follows_its_call_wherever_its_own_time_lies(
 ) {
     let stage = stage!(backend);
     let sources = Sources::new();
-    const DAY: i64 = 24 * 60 * 60;
     let call = |number, session: &str, seconds, request_id: &str| {
         let mut call = call(number).session(session).observed(seconds).build();
         sonnet(&mut call);

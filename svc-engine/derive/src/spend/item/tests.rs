@@ -55,7 +55,7 @@ fn a_call_is_spent_once_whoever_reports_it() {
         sighting(15, "4", Some(5)),
         sighting(16, "5", None),
     ];
-    let spend = of_session(&calls, receipts, &HashSet::new());
+    let spend = of_session(&calls, receipts, &CallKeys::default());
     assert_eq!((spend.calls, spend.receipts_only), (3, 2));
     let captured = ItemCost {
         items: 3,
@@ -69,7 +69,7 @@ fn a_call_is_spent_once_whoever_reports_it() {
 #[test]
 fn a_receipt_of_a_call_elsewhere_or_in_quarantine_is_no_item() {
     let receipts = vec![sighting(11, "1", Some(1)), sighting(12, "2", Some(2))];
-    let beyond = HashSet::from([key("1"), key("2")]);
+    let beyond = CallKeys::from_iter([key("1"), key("2")]);
     assert_eq!(items(&[], receipts, &beyond), []);
 }
 
@@ -80,7 +80,7 @@ fn a_receipt_with_a_key_of_a_visible_call_is_about_it_whatever_else_it_names() {
     let found = items(
         &[sighting(1, "1", None)],
         vec![receipt],
-        &HashSet::from([key("hidden")]),
+        &CallKeys::from_iter([key("hidden")]),
     );
     assert_eq!((found.len(), found[0].cost_usd_micros), (1, Some(1)));
 }
@@ -96,7 +96,7 @@ fn a_receipt_follows_a_call_of_another_session_by_its_key_only() {
         elsewhere(sighting(11, "1", Some(1))),
         elsewhere(sighting(12, "2", Some(2))),
     ];
-    let found = items(&calls, receipts, &HashSet::new());
+    let found = items(&calls, receipts, &CallKeys::default());
     let costs: Vec<_> = found.iter().map(|item| item.cost_usd_micros).collect();
     assert_eq!(costs, [Some(1), Some(2)]);
     assert_eq!(found[1].session_id.as_str(), "t");
@@ -109,7 +109,7 @@ fn counts_join_what_no_key_does() {
         ..sighting(1, "", None)
     };
     let receipts = vec![sighting(12, "2", Some(2)), sighting(13, "3", Some(3))];
-    let found = items(&[call], receipts, &HashSet::new());
+    let found = items(&[call], receipts, &CallKeys::default());
     let receipts: Vec<_> = found
         .iter()
         .map(|item| (item.receipts.counts, item.receipts.unjoined))
@@ -123,7 +123,7 @@ fn a_third_receipt_ties_two_others() {
     let mut third = sighting(13, "1", Some(9));
     third.keys.push(key("2"));
     let receipts = vec![sighting(11, "1", None), sighting(12, "2", None), third];
-    let found = items(&[], receipts, &HashSet::new());
+    let found = items(&[], receipts, &CallKeys::default());
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].at, found[0].receipts.unjoined), (at(11), 3));
 }
@@ -141,7 +141,7 @@ fn what_a_call_does_not_say_its_receipt_says() {
         user_id: UserId::new("ada").ok(),
         ..sighting(11, "1", Some(7))
     };
-    let found = items(&[call], vec![receipt.clone()], &HashSet::new());
+    let found = items(&[call], vec![receipt.clone()], &CallKeys::default());
     let item = &found[0];
     assert_eq!((&item.model, &item.agent), (&receipt.model, &receipt.agent));
     assert_eq!(
@@ -160,7 +160,7 @@ fn costs_that_differ_by_rounding_do_not_contradict_each_other() {
         let found = items(
             &[sighting(1, "1", Some(5))],
             vec![sighting(11, "1", Some(cost))],
-            &HashSet::new(),
+            &CallKeys::default(),
         );
         assert_eq!(found[0].is_disputed, is_disputed, "{cost}");
     }
