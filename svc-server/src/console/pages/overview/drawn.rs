@@ -123,7 +123,7 @@ fn legend() -> Markup {
 }
 
 /// Draws a bar for each day, with a mark where CI is red, and lists the days in a table.
-pub(super) fn strip(days: &[OverviewDay], filters: &Filters<'_>) -> Markup {
+pub(super) fn strip(days: &[OverviewDay]) -> Markup {
     let most = days.iter().map(|day| bar(&day.figures).changes()).max();
     let most = most.unwrap_or(0).max(1);
     let width = DAY_WIDTH * days.len();
@@ -142,7 +142,7 @@ pub(super) fn strip(days: &[OverviewDay], filters: &Filters<'_>) -> Markup {
             }
             details {
                 summary { "The days as a table" }
-                (day_table(days, filters))
+                (day_table(days))
             }
         }
     }
@@ -212,12 +212,11 @@ pub(super) fn multiple(figures: &OverviewFigures, most: u64) -> Markup {
     }
 }
 
-fn day_table(days: &[OverviewDay], filters: &Filters<'_>) -> Markup {
+fn day_table(days: &[OverviewDay]) -> Markup {
     let rows = days.iter().rev().map(|of| {
         let bar = bar(&of.figures);
-        let name = day(of.start);
         vec![
-            html! { a href=(filters.day(&of.end.to_string())) { (name) } },
+            html! { (day(of.start)) },
             html! { (whole(of.figures.calls)) },
             html! { (whole(bar.changes())) },
             html! { (whole(of.figures.committed)) },

@@ -53,7 +53,7 @@ fn shown(visit: &Visit, filters: &Filters<'_>, overview: &Overview, mirrors: &Ma
             (spend(overview))
             (drawn::patterns())
             (drawn::flow(figures, filters))
-            (drawn::strip(&overview.days, filters))
+            (drawn::strip(&overview.days))
             (repositories(&overview.repositories, filters))
             (models(&overview.models, filters))
         }
@@ -120,7 +120,7 @@ fn spend(overview: &Overview) -> Markup {
         @if is_known {
             (fields(vec![(
                 format!("Spend of the {days}, at list price"),
-                html! { (CONSOLE.cost(spend)) },
+                html! { a href="/console/spend" { (CONSOLE.cost(spend)) } },
             )]))
         }
     }
@@ -197,7 +197,7 @@ fn multiples(title: &str, name: &'static str, rows: Vec<Multiple<'_>>, all: usiz
     let shown = rows.len();
     let rows = rows.iter().map(|row| row.row(most));
     html! {
-        section {
+        section.multiples {
             (table(title, &[
                 Column::Text(name), Column::Number("calls"), Column::Text("what became of changes"),
                 Column::Number("changes"), Column::Number("committed"), Column::Number("merged"),
