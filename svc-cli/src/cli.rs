@@ -7,7 +7,8 @@ use clap::{ColorChoice, Parser, Subcommand, ValueEnum as _};
 use crate::commands::{
     backup, capture, ci, commit, completions, config, context, db, demo, doctor, erase, evidence,
     export, facts, grant, hook, import, install, investigate, login, man, mcp, me, mirror, note,
-    outbox, overview, prices, quarantine, report, schema, search, serve, session, sessions, transcript,
+    outbox, overview, prices, quarantine, report, schema, search, serve, session, sessions,
+    transcript,
 };
 use crate::output::Format;
 

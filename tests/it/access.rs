@@ -129,6 +129,7 @@ const TABLE: &[Row] = &[
     operator("GET /query/commit/{sha}"),
     operator("GET /v1/reports/model-outcomes"),
     operator("GET /v1/reports/accepted-work-lifecycle"),
+    operator("GET /v1/reports/spend"),
     context("POST /query/context"),
     context("POST /query/context/discover"),
     context("POST /query/context/selected"),

@@ -12,17 +12,19 @@ on_both_backends!(
     the_shell_loads_lists_and_shows_prices,
 );
 
-fn prices(input: f64) -> String {
+/// Returns a file in which a model has this rate of input, as it is spelled.
+fn prices(input: &str) -> String {
     json!({
         "claude-sonnet-4-5": {
             "litellm_provider": "anthropic", "mode": "chat",
-            "input_cost_per_token": input, "output_cost_per_token": 1.5e-5,
+            "input_cost_per_token": "RATE", "output_cost_per_token": 1.5e-5,
             "input_cost_per_token_above_200k_tokens": 6e-6,
         },
         "qwen-flash": {"litellm_provider": "dashscope", "tiered_pricing": []},
         "whisper-1": {"mode": "audio_transcription", "input_cost_per_second": 1e-4},
     })
     .to_string()
+    .replace(r#""RATE""#, input)
 }
 
 fn start(backend: Backend) -> Option<Server> {
@@ -65,15 +67,15 @@ fn a_loaded_table_is_in_force_until_another_is_loaded(backend: Backend) {
     );
 
     let facts = server.read("/v1/facts").body;
-    let first = value(&load(&server, "one.json", prices(3e-6)));
+    let first = value(&load(&server, "one.json", prices("3e-6")));
     assert_eq!(first["new"], true);
     let counts = (&first["format"], &first["models"], &first["ignored"]);
     assert_eq!(counts, (&json!("litellm"), &json!(2), &json!(1)));
-    let again = value(&load(&server, "other-name.json", prices(3e-6)));
+    let again = value(&load(&server, "other-name.json", prices("3e-6")));
     let mut expected = first.clone();
     expected["new"] = json!(false);
     assert_eq!(again, expected);
-    let second = value(&load(&server, "two.json", prices(4.0000000000000003e-6)));
+    let second = value(&load(&server, "two.json", prices("4.0000000000000003e-06")));
     assert_ne!(second["digest"], first["digest"]);
     assert_eq!(names(&server), ["two.json", "one.json"]);
     assert_eq!(server.read("/v1/facts").body, facts, "they are no facts");
@@ -110,7 +112,7 @@ fn other_files_are_refused_and_change_nothing(backend: Backend) {
     let Some(server) = start(backend) else {
         return;
     };
-    value(&load(&server, "one.json", prices(3e-6)));
+    value(&load(&server, "one.json", prices("3e-6")));
     for (file, status, code) in [
         ("{", 400, None),
         ("{}", 422, Some("unknown_price_format")),
@@ -137,7 +139,7 @@ fn other_files_are_refused_and_change_nothing(backend: Backend) {
     let reply = load(&server, "x", format!("{{{}}}", too_many.join(",")));
     assert_eq!(reply.status, 413, "{}", reply.text());
     for name in ["", "%20", &"x".repeat(257)] {
-        let reply = load(&server, name, prices(3e-6));
+        let reply = load(&server, name, prices("3e-6"));
         assert_eq!(reply.status, 422, "{name}: {}", reply.text());
     }
     for query in ["", "model=", "model=m&provider=", "model=m&providre=x"] {
@@ -145,7 +147,7 @@ fn other_files_are_refused_and_change_nothing(backend: Backend) {
         let reply = server.send(&Request::get(path).bearer(OPERATOR_TOKEN));
         assert_eq!(reply.status, 422, "{query}: {}", reply.text());
     }
-    let ingest = Request::post("/v1/prices", prices(1e-6)).bearer(INGEST_TOKEN);
+    let ingest = Request::post("/v1/prices", prices("1e-6")).bearer(INGEST_TOKEN);
     assert_eq!(server.send(&ingest).status, 403);
     assert_eq!(names(&server), ["one.json"]);
 }
@@ -156,7 +158,7 @@ fn the_shell_loads_lists_and_shows_prices(backend: Backend) {
     };
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("list.json");
-    std::fs::write(&file, prices(3e-6)).expect("a file");
+    std::fs::write(&file, prices("3e-6")).expect("a file");
     let path = file.to_str().expect("a path");
     let empty = done(&svc(&server, &["prices", "list"]));
     assert!(empty.contains("no price table was loaded"), "{empty}");

@@ -1,10 +1,10 @@
-//! What both reports have in common on the wire: the order of their checks, and fixed texts.
+//! What the reports have in common on the wire: the order of their checks, and fixed texts.
 
 use harness::http::{Reply, Request};
 use harness::server::{Backend, Configuration, OPERATOR_TOKEN, Server};
 use serde_json::{Value, json};
 
-const REPORTS: [&str; 2] = ["model-outcomes", "accepted-work-lifecycle"];
+const REPORTS: [&str; 3] = ["model-outcomes", "accepted-work-lifecycle", "spend"];
 
 fn ask(server: &Server, report: &str, query: &str) -> Reply {
     let request = Request::get(format!("/v1/reports/{report}?{query}"));

@@ -157,6 +157,8 @@ pub(super) async fn call_all(client: &Client) -> Vec<Option<Error>> {
     errors.push(client.overview(&OverviewRequest::default()).await.err());
     errors.push(client.model_outcomes(scope).await.err());
     errors.push(client.accepted_work_lifecycle(scope).await.err());
+    let spend = svc_client::model::spend::SpendRequest::new(scope);
+    errors.push(client.spend_report(&spend).await.err());
     errors.push(client.context().retrieve(&query).await.err());
     errors.push(client.context().discover(&query, None).await.err());
     errors.push(client.context().selected(&session, &query).await.err());

@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 use svc_engine_derive::price::{PriceFile, PriceFileError};
 use svc_engine_store::{NewPriceTable, PriceLoad, backup};
 use svc_model::problem::QueryFault;
-use svc_model::spend::{LoadedPrices, PriceFileRequest, PriceTable};
+use svc_model::spend::{LoadedPrices, PriceFileRequest, PriceTable, PriceTableLabel};
 
 use super::Engine;
 use crate::error::Error;
@@ -33,7 +33,10 @@ impl Engine {
         let (price_table_id, loaded_at) = (self.0.ids.fresh(), self.0.clock.now());
         let read = move || -> Result<NewPriceTable, Error> {
             let file = PriceFile::read(&request.file)?;
-            let name = request.name.as_ref().map_or(UNNAMED, |name| name.as_str());
+            let name = request
+                .name
+                .as_ref()
+                .map_or(UNNAMED, PriceTableLabel::as_str);
             Ok(NewPriceTable {
                 price_table_id,
                 format: file.format,

@@ -9,8 +9,8 @@ use svc_model::limit::PRICE_TABLES_SHOWN_MAX;
 use svc_model::open::Open;
 use svc_model::request::NoParameters;
 use svc_model::spend::{
-    ModelPrice, ModelPriceRequest, PriceTableList, PriceTableName, TokenRate, TokenRateAbove,
-    TokenRates, UnpricedReason,
+    ModelPrice, ModelPriceRequest, ModelProviderName, PriceTableList, PriceTableName, TokenRate,
+    TokenRateAbove, TokenRates, UnpricedReason,
 };
 use svc_model::time::Instant;
 
@@ -92,7 +92,7 @@ impl Answer for PriceRates {
         let newest = reading.snapshot.price_tables(1)?.pop();
         let as_of = newest.map_or(reading.now, |table| table.loaded_at.max(reading.now));
         let in_force = book_in_force(reading.snapshot, &memory.prices, as_of)?;
-        let provider = request.provider.as_ref().map(|provider| provider.as_str());
+        let provider = request.provider.as_ref().map(ModelProviderName::as_str);
         let rates = match &in_force {
             Some((_, book)) => book.rates(provider, request.model.as_str()),
             None => Err(UnpricedReason::NoPriceTable),

@@ -34,6 +34,7 @@ const TABLE: &[(&str, u16, u16)] = &[
     ("GET /console/abandonment", 303, 200),
     ("GET /console/retention", 303, 200),
     ("GET /console/share", 303, 200),
+    ("GET /console/spend", 303, 200),
     ("GET /console/health", 303, 200),
     ("GET /console/quarantine", 303, 200),
 ];

@@ -108,6 +108,7 @@ fn captured_content_is_never_interpreted_as_markup(backend: Backend) {
         "/console/models?until=",
         "/console/models?days=",
         "/console/share?margin=",
+        "/console/spend?until=",
         "/console/search?q=",
         "/console/search?q=pager&file=",
         "/console/search?q=pager&since=",
@@ -144,6 +145,7 @@ fn captured_content_is_never_interpreted_as_markup(backend: Backend) {
         "/console/commit",
         "/console/models",
         "/console/lifecycle",
+        "/console/spend",
     ] {
         assert!(shows(path), "{path} shows none of it");
     }

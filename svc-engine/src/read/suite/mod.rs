@@ -54,6 +54,7 @@ mod search;
 mod sessions;
 mod set_back;
 mod signed;
+mod spend;
 mod worlds;
 
 /// A store, and an operator who acts on it.
