@@ -290,9 +290,10 @@ impl Surface {
         );
         mark(figures.rejected, "rejected", OverviewOutcome::Rejected);
         let pulls = session.pull_requests.iter().map(|pull| Piece {
-            said: match pull.merged {
-                true => format!("PR {} merged", pull.pr_number),
-                false => format!("PR {}", pull.pr_number),
+            said: if pull.merged {
+                format!("PR {} merged", pull.pr_number)
+            } else {
+                format!("PR {}", pull.pr_number)
             },
             behind: Behind::Nothing,
         });
