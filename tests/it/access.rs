@@ -392,12 +392,19 @@ fn a_refused_caller_learns_nothing_about_the_request() {
 fn every_path_answers_other_methods_with_405_and_what_it_allows() {
     let (server, _) = with_a_call(&Configuration::default());
     for row in TABLE {
-        let (method, path) = row.endpoint.split_once(' ').expect("a method and a path");
+        let (_, path) = row.endpoint.split_once(' ').expect("a method and a path");
+        let methods = ["GET", "POST"].into_iter();
+        let is_in_table = |method: &&str| {
+            TABLE
+                .iter()
+                .any(|row| row.endpoint == format!("{method} {path}"))
+        };
+        let methods: Vec<&str> = methods.filter(is_in_table).collect();
         let path = filled(path);
         // Where anybody may ask, `HEAD` is answered like `GET`, but is not listed.
         let also = if path == "/health" { "HEAD" } else { "" };
         for other in ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"] {
-            if other != method && other != also {
+            if !methods.contains(&other) && other != also {
                 let request = Request {
                     method: other.into(),
                     path: path.clone(),
@@ -405,7 +412,11 @@ fn every_path_answers_other_methods_with_405_and_what_it_allows() {
                 };
                 let reply = server.try_send(&request).expect("an answer");
                 assert_eq!(reply.status, 405, "{other} {path}: {}", reply.text());
-                assert_eq!(reply.header("allow"), Some(method), "{other} {path}");
+                assert_eq!(
+                    reply.header("allow"),
+                    Some(&*methods.join(", ")),
+                    "{other} {path}"
+                );
                 let stored = (path != "/health").then_some("no-store");
                 assert_eq!(reply.header("cache-control"), stored, "{other} {path}");
             }

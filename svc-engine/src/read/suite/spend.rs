@@ -86,8 +86,7 @@ impl Stage {
     }
 
     fn spend_of(&self, sources: &Sources, request: &SpendRequest) -> Result<CohortSpend, Error> {
-        let (mut snapshot, prices) = (self.snapshot(), PriceMemory::default());
-        spend_report(&mut snapshot, sources.all(), &prices, request).map(|spend| spend.report)
+        spend_report(&mut self.snapshot(), sources.all(), request).map(|spend| spend.report)
     }
 
     fn spend(&self, sources: &Sources, by: SpendBy) -> CohortSpend {
