@@ -6,7 +6,7 @@ use svc_model::overview::{OverviewDay, OverviewFigures};
 use svc_view::{CONSOLE, Evidence, FlowPart, FlowRow, OutcomeBar, bar};
 
 use super::filters::Filters;
-use crate::console::layout::{Column, table};
+use crate::console::layout::{Column, note, table};
 use crate::console::text::{NONE, capital, day, whole};
 
 /// The width of a bar, and of a day.
@@ -140,6 +140,8 @@ pub(super) fn strip(days: &[OverviewDay]) -> Markup {
                 span { (days.first().map_or_else(String::new, |first| day(first.start))) }
                 span { (days.last().map_or_else(String::new, |last| day(last.start))) }
             }
+            (note("From the bottom: merged, committed without a known merge, thrown away, and hatched \
+                   what is unknown. A mark above a day: CI is red now."))
             details {
                 summary { "The days as a table" }
                 (day_table(days))

@@ -19,7 +19,7 @@ pub(super) fn shown(overview: &Overview, filters: &Filters<'_>, now: Instant) ->
         section aria-labelledby=(LIST) {
             h2 id=(LIST) {
                 "Sessions"
-                @if let Some(outcome) = filters.outcome() { " with a call that is " (words(outcome.as_str())) }
+                @if let Some(outcome) = filters.outcome() { " behind “" (words(outcome.as_str())) "”" }
             }
             p {
                 @if shown < all { (whole(shown)) " of " }
