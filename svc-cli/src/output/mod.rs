@@ -26,7 +26,7 @@ pub(crate) use self::fields::Fields;
 pub(crate) use self::fill::fill;
 pub(crate) use self::part::{item_block, optional, part_line, reference};
 pub(crate) use self::program::{is_executable, program, program_path};
-pub(crate) use self::shell::{long_option, positional, quote};
+pub(crate) use self::shell::{long_option, positional, quote, with_options};
 pub(crate) use self::short::ShortIds;
 #[cfg(test)]
 pub(crate) use self::sink::Sink;

@@ -589,3 +589,55 @@ fn a_note_is_in_the_structure_and_in_the_text() {
     assert_eq!(answer.structured["note"], "One. Two.");
     assert_eq!(answer.text(), "note: One. Two.");
 }
+
+#[test]
+fn an_overview_is_a_sentence_with_the_figures_and_calls_behind_it() {
+    let sample = include_str!("../../../svc-model/view/src/overview/sample.json");
+    let mut reply: Value = serde_json::from_str(sample).unwrap();
+    let asked = asked("overview", json!({"days": 7, "user": "ada"}));
+    let short = answer(&asked, &reply);
+    let said = value(&short);
+    let sentence = said["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("Last 7 days: 70 calls"), "{sentence}");
+    assert_eq!(said["figures"]["failed"], 2);
+    assert_eq!(said["figures"]["cost_usd_micros"], 41_200_000);
+    assert!(said["by_model"][1]["failed"].is_null(), "{said}");
+    let look = said["attention"][0]["next"].as_str().unwrap();
+    assert!(look.starts_with("commit_dossier {"), "{look}");
+    assert_eq!(said["attention_left_out"], 4);
+    assert_eq!(said["sessions"][0]["session"], "s-1");
+    assert_eq!(said["session_count"], 40);
+    let next = said["next"].as_str().unwrap();
+    assert!(
+        next.contains(r#"overview {"days":7,"outcome":"failed","user":"ada"}"#),
+        "{next}"
+    );
+    // What was captured is quoted; what this service says is not.
+    let text = short.text();
+    assert!(text.starts_with("sentence: Last 7 days: "), "{text}");
+    assert!(text.contains("title \"Page the orders\\u001b\""), "{text}");
+    // It stays short, however much needs a look.
+    let attention = reply["attention"][0].clone();
+    reply["attention"] = vec![attention; 500].into();
+    let long = answer(&asked, &reply);
+    assert_eq!(value(&long)["attention_left_out"], 496);
+    assert!(value(&long).to_string().len() < 8_000, "{}", value(&long));
+    for wrong in [
+        json!({"days": 2}),
+        json!({"outcome": "won"}),
+        json!({"limit": 21}),
+    ] {
+        let Value::Object(arguments) = wrong else {
+            panic!("an object");
+        };
+        let caller = ToolCaller {
+            authority: Authority::Operator,
+            now: svc_model::time::Instant::MAX,
+        };
+        let tool = Tool::named("overview").unwrap();
+        assert_eq!(
+            arguments::read(tool, arguments, &caller).unwrap_err().code,
+            "invalid"
+        );
+    }
+}

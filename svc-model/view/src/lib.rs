@@ -14,7 +14,6 @@ mod found;
 mod lifecycle;
 mod models;
 mod moment;
-pub mod money;
 mod overview;
 mod part;
 mod product;

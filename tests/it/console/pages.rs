@@ -114,12 +114,25 @@ fn the_overview_says_what_became_of_it_and_each_number_leads_to_a_list(backend: 
     assert!(text.contains("svc install claude-code"), "{text}");
     assert!(!text.contains("Spend of"), "{text}");
     assert!(links(&empty).contains(&"/console/health".to_owned()));
-    deliver(&server);
+    // An edit that a person accepted, of which no push was received.
+    let arguments = serde_json::json!({"file_path": "a.py", "content": "a = 1"}).to_string();
+    let edit = serde_json::json!({
+        "id": "edit-1", "type": "function",
+        "function": {"name": "Write", "arguments": arguments},
+    });
+    let answer = serde_json::json!({"role": "assistant", "content": "", "tool_calls": [edit]});
+    let call = Call::new(SESSION, "one").answer(answer);
+    server.deliver("/ingest/gateway", call.body());
+    server.deliver(
+        "/v1/logs",
+        logs(&allowed_edit(SESSION, "edit-1")).to_string(),
+    );
     let shown = page(&server, &cookies, "/console?model=gpt-4o");
     let text = words(&shown);
     for expected in [
-        "Last 7 days: 1 call in 1 Session by 1 person",
-        "What became of",
+        "Last 7 days: 1 call in 1 Session by 1 person , 1 change accepted , 1 not observable",
+        "(no push was received near the calls)",
+        "What became of 1 change",
         "Changes by day",
         "By repository",
         "By model",

@@ -8,11 +8,11 @@ use svc_model::overview::{
     OverviewSession,
 };
 use svc_model::time::Instant;
-use svc_view::{Evidence, FlowRow, SHELL, bar, flow};
+use svc_view::{Evidence, FlowRow, OutcomeBar, SHELL, bar, flow};
 
 use super::{is_narrowed, suggestion};
 use crate::options::ServiceOptions;
-use crate::output::{Table, clock, escape, fill, relative};
+use crate::output::{Table, clock, escape, fill, relative, with_options};
 
 /// The length of the longest bar.
 const BAR: u64 = 24;
@@ -65,50 +65,44 @@ fn steps(figures: &OverviewFigures) -> String {
         return String::new();
     }
     let rows = flow(figures);
-    let mut text = heading("what became of changes");
-    for row in &rows {
-        let (drawn, length) = drawn(row, figures.changes);
-        let blanks = " ".repeat(usize::try_from(BAR.saturating_sub(length)).unwrap_or(0));
-        let said: Vec<String> = row
-            .parts
-            .iter()
-            .map(|part| format!("{} {}", SHELL.whole(part.count), part.said))
-            .collect();
-        let said = SHELL.or_none(said.join(", "));
-        text += &format!("{:<11}{drawn}{blanks}  {said}\n", row.name);
+    let mut lines = vec![heading("what became of changes")];
+    lines.extend(rows.iter().map(|row| step(row, figures.changes)));
+    let mut parts = rows.iter().flat_map(|row| &row.parts);
+    if parts.any(|part| part.evidence == Evidence::Unknown) {
+        let legend = "? is unknown, which is no failure";
+        lines.push(format!("{:<11}{UNKNOWN}{legend}{UNKNOWN:#}\n", ""));
     }
-    let unknown = rows.iter().flat_map(|row| &row.parts);
-    if unknown
-        .into_iter()
-        .any(|part| part.evidence == Evidence::Unknown)
-    {
-        text += &format!(
-            "{:<11}{UNKNOWN}? is unknown, which is no failure{UNKNOWN:#}\n",
-            ""
-        );
-    }
-    text
+    lines.concat()
+}
+
+fn step(row: &FlowRow, changes: u64) -> String {
+    let (drawn, length) = drawn(row, changes);
+    let blanks = " ".repeat(usize::try_from(BAR.saturating_sub(length)).unwrap_or(0));
+    let said = row.parts.iter();
+    let said = said.map(|part| format!("{} {}", SHELL.whole(part.count), part.said));
+    let said = SHELL.or_none(said.collect::<Vec<_>>().join(", "));
+    format!("{:<11}{drawn}{blanks}  {said}\n", row.name)
 }
 
 /// Draws a step, and returns how long it is. A part that is not 0 is seen.
 fn drawn(row: &FlowRow, changes: u64) -> (String, u64) {
-    let (mut text, mut length) = (String::new(), 0);
+    let (mut text, mut length) = (Vec::new(), 0);
     for part in &row.parts {
-        let cells = (part.count * BAR / changes.max(1)).max(1).min(BAR);
+        let cells = (part.count * BAR / changes.max(1)).clamp(1, BAR);
         let mark = match part.evidence {
             Evidence::Reached => "#",
             Evidence::Against => "x",
             Evidence::Unknown => "?",
         };
         let marks = mark.repeat(usize::try_from(cells).unwrap_or(0));
-        text += &match part.evidence {
+        text.push(match part.evidence {
             Evidence::Reached => marks,
             Evidence::Against => format!("{AGAINST}{marks}{AGAINST:#}"),
             Evidence::Unknown => format!("{UNKNOWN}{marks}{UNKNOWN:#}"),
-        };
+        });
         length += cells;
     }
-    (text, length)
+    (text.concat(), length)
 }
 
 /// Draws a strip with one place for each day.
@@ -119,7 +113,7 @@ fn strip(days: &[OverviewDay]) -> String {
     let [first, last] = [first, last].map(|day| date(day.start));
     let bars: Vec<_> = days.iter().map(|day| bar(&day.figures)).collect();
     let calls = days.iter().map(|day| day.figures.calls);
-    let changes_max = bars.iter().map(|bar| bar.changes()).max().unwrap_or(0);
+    let changes_max = bars.iter().map(OutcomeBar::changes).max().unwrap_or(0);
     let calls_max = calls.clone().max().unwrap_or(0);
     let committed = bars.iter().map(|bar| bar.merged + bar.committed);
     let merged = bars.iter().map(|bar| bar.merged);
@@ -132,14 +126,15 @@ fn strip(days: &[OverviewDay]) -> String {
     let failed = bars.iter().map(|bar| bar.failed).collect();
     let unknown = bars.iter().map(|bar| bar.unknown).collect();
     let title = format!("days, {first} to {last} (UTC)");
-    let mut text = heading(&title);
-    let mut row = |name: &str, drawn: &str| text += &format!("{name:<11}{drawn}\n");
-    row("calls", &heights(calls, calls_max));
-    row("committed", &heights(committed, changes_max));
-    row("merged", &heights(merged, changes_max));
-    row("red now", &flags(failed, 'x', AGAINST));
-    row("unknown", &flags(unknown, '?', UNKNOWN));
-    text
+    let rows = [
+        ("calls", heights(calls, calls_max)),
+        ("committed", heights(committed, changes_max)),
+        ("merged", heights(merged, changes_max)),
+        ("red now", flags(failed, 'x', AGAINST)),
+        ("unknown", flags(unknown, '?', UNKNOWN)),
+    ];
+    let rows = rows.map(|(name, drawn)| format!("{name:<11}{drawn}\n"));
+    heading(&title) + &rows.concat()
 }
 
 fn heights(counts: impl Iterator<Item = u64>, max: u64) -> String {
@@ -224,20 +219,20 @@ fn attention(overview: &Overview, service: &ServiceOptions, now: Instant) -> Str
     if overview.attention.is_empty() {
         return String::new();
     }
-    let mut text = heading("needs a look");
+    let mut lines = vec![heading("needs a look")];
     for attention in overview.attention.iter().take(ATTENTION_MAX) {
         let said = SHELL.attention(attention, now);
-        text += &format!("- {}\n", fill(&said, 2));
-        if let Some(command) = command(attention) {
-            text += &format!("  {command}{}\n", service.repeated());
-        }
+        lines.push(format!("- {}\n", fill(&said, 2)));
+        let command = command(attention);
+        let command = command.map(|command| with_options(&command, &service.repeated()));
+        lines.extend(command.map(|command| format!("  {command}\n")));
     }
     let cut = overview.attention.len().saturating_sub(ATTENTION_MAX) as u64;
     let more = cut + overview.attention_left_out;
     if more > 0 {
-        text += &format!("and {} more: --json\n", SHELL.whole(more));
+        lines.push(format!("and {} more: --json\n", SHELL.whole(more)));
     }
-    text
+    lines.concat()
 }
 
 /// Returns the command that shows more about what needs a look.

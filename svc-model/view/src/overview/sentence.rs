@@ -4,7 +4,7 @@ use svc_model::overview::{
 use svc_model::spend::{SpendFigure, UnpricedReason};
 use svc_model::time::Instant;
 
-use crate::money::usd;
+use crate::spend::dollars;
 use crate::surface::{Surface, clock};
 
 /// How long after its end, in microseconds, a window still reaches up to now.
@@ -290,9 +290,10 @@ impl Surface {
         );
         mark(figures.rejected, "rejected", OverviewOutcome::Rejected);
         let pulls = session.pull_requests.iter().map(|pull| Piece {
-            said: match pull.merged {
-                true => format!("PR {} merged", pull.pr_number),
-                false => format!("PR {}", pull.pr_number),
+            said: if pull.merged {
+                format!("PR {} merged", pull.pr_number)
+            } else {
+                format!("PR {}", pull.pr_number)
             },
             behind: Behind::Nothing,
         });
@@ -329,7 +330,7 @@ impl Surface {
 /// Returns what calls cost, if the cost of any is known.
 fn cost(spend: &SpendFigure) -> Option<String> {
     let is_known = spend.captured.items + spend.derived.items > 0;
-    is_known.then(|| usd(spend.cost_usd_micros))
+    is_known.then(|| dollars(spend.cost_usd_micros))
 }
 
 /// Says why a call has no cost.

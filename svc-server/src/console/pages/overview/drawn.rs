@@ -6,7 +6,7 @@ use svc_model::overview::{OverviewDay, OverviewFigures};
 use svc_view::{CONSOLE, Evidence, FlowPart, FlowRow, OutcomeBar, bar};
 
 use super::filters::Filters;
-use crate::console::layout::{Column, table};
+use crate::console::layout::{Column, note, table};
 use crate::console::text::{NONE, capital, day, whole};
 
 /// The width of a bar, and of a day.
@@ -123,7 +123,7 @@ fn legend() -> Markup {
 }
 
 /// Draws a bar for each day, with a mark where CI is red, and lists the days in a table.
-pub(super) fn strip(days: &[OverviewDay], filters: &Filters<'_>) -> Markup {
+pub(super) fn strip(days: &[OverviewDay]) -> Markup {
     let most = days.iter().map(|day| bar(&day.figures).changes()).max();
     let most = most.unwrap_or(0).max(1);
     let width = DAY_WIDTH * days.len();
@@ -140,9 +140,11 @@ pub(super) fn strip(days: &[OverviewDay], filters: &Filters<'_>) -> Markup {
                 span { (days.first().map_or_else(String::new, |first| day(first.start))) }
                 span { (days.last().map_or_else(String::new, |last| day(last.start))) }
             }
+            (note("From the bottom: merged, committed without a known merge, thrown away, and hatched \
+                   what is unknown. A mark above a day: CI is red now."))
             details {
                 summary { "The days as a table" }
-                (day_table(days, filters))
+                (day_table(days))
             }
         }
     }
@@ -212,12 +214,11 @@ pub(super) fn multiple(figures: &OverviewFigures, most: u64) -> Markup {
     }
 }
 
-fn day_table(days: &[OverviewDay], filters: &Filters<'_>) -> Markup {
+fn day_table(days: &[OverviewDay]) -> Markup {
     let rows = days.iter().rev().map(|of| {
         let bar = bar(&of.figures);
-        let name = day(of.start);
         vec![
-            html! { a href=(filters.day(&of.end.to_string())) { (name) } },
+            html! { (day(of.start)) },
             html! { (whole(of.figures.calls)) },
             html! { (whole(bar.changes())) },
             html! { (whole(of.figures.committed)) },

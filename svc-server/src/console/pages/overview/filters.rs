@@ -87,13 +87,6 @@ impl<'v> Filters<'v> {
         self.without(&[MODEL]).with(MODEL, model)
     }
 
-    /// Returns the address of the same page for the day that ends at a moment.
-    pub(super) fn day(&self, end: &str) -> Link {
-        let link = self.without(&TIME);
-        link.with(DAYS, OverviewDays::One.as_str())
-            .with("as_of", end)
-    }
-
     /// Links to the same page for other numbers of days.
     pub(super) fn days(&self) -> Markup {
         let given = self.0.given(DAYS).unwrap_or(OverviewDays::Seven.as_str());

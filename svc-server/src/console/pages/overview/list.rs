@@ -19,7 +19,7 @@ pub(super) fn shown(overview: &Overview, filters: &Filters<'_>, now: Instant) ->
         section aria-labelledby=(LIST) {
             h2 id=(LIST) {
                 "Sessions"
-                @if let Some(outcome) = filters.outcome() { " with a call that is " (words(outcome.as_str())) }
+                @if let Some(outcome) = filters.outcome() { " behind “" (words(outcome.as_str())) "”" }
             }
             p {
                 @if shown < all { (whole(shown)) " of " }
@@ -33,7 +33,7 @@ pub(super) fn shown(overview: &Overview, filters: &Filters<'_>, now: Instant) ->
                 (table("Sessions, latest first", &[
                     Column::Text("session"), Column::Text("person"), Column::Text("repository"),
                     Column::Text("what became of it"), Column::Text("last call"),
-                    Column::Text("tokens"), Column::Number("cost"),
+                    Column::Number("tokens"), Column::Number("cost"),
                 ], rows.collect()))
             }
         }

@@ -53,7 +53,7 @@ fn shown(visit: &Visit, filters: &Filters<'_>, overview: &Overview, mirrors: &Ma
             (spend(overview))
             (drawn::patterns())
             (drawn::flow(figures, filters))
-            (drawn::strip(&overview.days, filters))
+            (drawn::strip(&overview.days))
             (repositories(&overview.repositories, filters))
             (models(&overview.models, filters))
         }
@@ -120,7 +120,7 @@ fn spend(overview: &Overview) -> Markup {
         @if is_known {
             (fields(vec![(
                 format!("Spend of the {days}, at list price"),
-                html! { (CONSOLE.cost(spend)) },
+                html! { a href="/console/spend" { (CONSOLE.cost(spend)) } },
             )]))
         }
     }
@@ -135,7 +135,12 @@ fn repositories(rows: &[OverviewRepository], filters: &Filters<'_>) -> Markup {
         }),
         figures: &row.figures,
     });
-    multiples("By repository", "repository", shown.collect(), rows.len())
+    multiples(
+        "By repository",
+        "repository",
+        &shown.collect::<Vec<_>>(),
+        rows.len(),
+    )
 }
 
 fn models(rows: &[OverviewModel], filters: &Filters<'_>) -> Markup {
@@ -146,7 +151,7 @@ fn models(rows: &[OverviewModel], filters: &Filters<'_>) -> Markup {
         }),
         figures: &row.figures,
     });
-    multiples("By model", "model", shown.collect(), rows.len())
+    multiples("By model", "model", &shown.collect::<Vec<_>>(), rows.len())
 }
 
 /// The figures of a repository or a model.
@@ -159,9 +164,8 @@ struct Multiple<'o> {
 impl Multiple<'_> {
     fn row(&self, most: u64) -> Vec<Markup> {
         let figures = self.figures;
-        let name = match &self.name {
-            Some((name, link)) => html! { a href=(link) { (name) } },
-            None => html! { "unknown" },
+        let name = html! {
+            @if let Some((name, link)) = &self.name { a href=(link) { (name) } } @else { "unknown" }
         };
         vec![
             name,
@@ -191,13 +195,13 @@ impl Multiple<'_> {
 }
 
 /// Shows figures by name, each with a bar on the scale of the largest.
-fn multiples(title: &str, name: &'static str, rows: Vec<Multiple<'_>>, all: usize) -> Markup {
+fn multiples(title: &str, name: &'static str, rows: &[Multiple<'_>], all: usize) -> Markup {
     let most = rows.iter().map(|row| row.figures.changes).max();
     let most = most.unwrap_or(0);
     let shown = rows.len();
     let rows = rows.iter().map(|row| row.row(most));
     html! {
-        section {
+        section.multiples {
             (table(title, &[
                 Column::Text(name), Column::Number("calls"), Column::Text("what became of changes"),
                 Column::Number("changes"), Column::Number("committed"), Column::Number("merged"),
