@@ -80,7 +80,7 @@ pub(super) fn shares(caption: &str, shares: &[Share]) -> Markup {
 /// A named part of a whole that is known exactly.
 pub(super) struct Part {
     pub(super) label: String,
-    pub(super) part: u64,
+    pub(super) count: u64,
     pub(super) whole: u64,
     /// The same in words.
     pub(super) text: String,
@@ -95,7 +95,7 @@ pub(super) fn parts(caption: &str, parts: &[Part]) -> Markup {
         parts
             .iter()
             .map(|drawn| {
-                let rate = Proportion::new(drawn.part, drawn.whole).rate();
+                let rate = Proportion::new(drawn.count, drawn.whole).rate();
                 let bar = bar(rate.map(|rate| (rate, [rate, rate])));
                 (html! { (drawn.label) }, bar, drawn.text.clone())
             })

@@ -64,7 +64,7 @@ async fn absent(client: &Client, scope: ReportScope) -> Result<Vec<Absent>, svc_
             all.push(absent);
         }
     }
-    all.sort_by(|one, other| other.items.cmp(&one.items));
+    all.sort_by_key(|absent| std::cmp::Reverse(absent.items));
     Ok(all)
 }
 

@@ -125,7 +125,7 @@ fn part(name: &str, figure: &SpendFigure, total: &SpendFigure) -> Part {
     };
     Part {
         label: name.to_owned(),
-        part: figure.cost_usd_micros.unsigned_abs(),
+        count: figure.cost_usd_micros.unsigned_abs(),
         whole: total.cost_usd_micros.unsigned_abs(),
         text: format!("{cost} ({calls} calls{unpriced})"),
     }
