@@ -306,7 +306,7 @@ mod tests {
     fn a_part_is_drawn_without_an_interval() {
         let part = |part, whole| Part {
             label: "a".to_owned(),
-            part,
+            count: part,
             whole,
             text: "$1".to_owned(),
         };
