@@ -90,6 +90,8 @@ enum Scenario {
     Notes,
     /// Both reports over as much as one takes, and what they cost everybody else. Not part of all.
     Reports,
+    /// The overview and the spend report over as much as one takes. Not part of all.
+    FirstPage,
     /// Bytes on disk for the bytes sent: small calls, a session of Claude Code, one of 200 turns.
     Disk,
     /// Rate, latency and bytes on disk while a store grows to millions of calls: in sessions of
@@ -271,6 +273,9 @@ fn measure(arguments: &Arguments) -> Result<usize, Failure> {
         // It writes more than a million facts.
         if scenario == Scenario::Reports {
             scenario::reports::measure(&bench, backend, &mut report)?;
+        }
+        if scenario == Scenario::FirstPage {
+            scenario::reports::first_page::measure(&bench, backend, &mut report)?;
         }
         // It takes an hour, so it is measured when it is asked for.
         if scenario == Scenario::Growth {

@@ -20,7 +20,7 @@ mod output;
 mod product;
 mod run;
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -47,10 +47,13 @@ fn main() -> ExitCode {
     let cli = match cli {
         Ok(cli) => cli,
         Err(usage) if hook::is_called(std::env::args_os()) => return hook::misused(&usage),
-        Err(usage) if std::env::args_os().len() == 1 => match without_command() {
-            Some(cli) => cli,
-            None => return unanswerable(&usage),
-        },
+        // A program that forgets the command has made a mistake.
+        Err(usage) if std::env::args_os().len() == 1 && io::stdout().is_terminal() => {
+            match without_command() {
+                Some(cli) => cli,
+                None => return unanswerable(&usage),
+            }
+        }
         Err(usage) => return misused(&usage),
     };
     let mut output = Output::standard(cli.format());
@@ -63,7 +66,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns what the program does without any argument: it shows the overview, if it knows whom to
+/// Returns what the program does for a person without any argument: it shows the overview, if it knows whom to
 /// ask.
 fn without_command() -> Option<Cli> {
     overview::is_service_known()

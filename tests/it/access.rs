@@ -130,6 +130,7 @@ const TABLE: &[Row] = &[
     operator("GET /v1/reports/model-outcomes"),
     operator("GET /v1/reports/accepted-work-lifecycle"),
     operator("GET /v1/reports/spend"),
+    operator("GET /v1/overview"),
     context("POST /query/context"),
     context("POST /query/context/discover"),
     context("POST /query/context/selected"),

@@ -162,9 +162,14 @@ impl Cohort {
 
     /// Returns the query for both reports.
     pub(crate) fn query(&self) -> String {
-        let end = self.at(self.shape.span.max(DAY));
+        let end = self.end();
         let as_of = self.at(self.shape.span.max(DAY) + DAY);
         format!("cohort_start={}&cohort_end={end}&as_of={as_of}", self.begin)
+    }
+
+    /// Returns the end of the cohort.
+    pub(crate) fn end(&self) -> Instant {
+        self.at(self.shape.span.max(DAY))
     }
 
     /// Returns the query for both reports over the days before a moment shortly after a pull request

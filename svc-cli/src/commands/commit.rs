@@ -52,7 +52,8 @@ impl Commit {
         })?;
         let is_selected = !request.repository.is_empty();
         output.reply(&reply, |evidence| render(evidence, is_selected, now))?;
-        output.next(&self.service, &next(&reply.value));
+        let is_here = self.service.repeated().is_empty();
+        output.next(&self.service, &next(&reply.value, is_here));
         Ok(())
     }
 }
@@ -276,8 +277,8 @@ fn ci(outcome: &CommitCiOutcome, now: Instant) -> String {
 }
 
 /// Returns the commands to suggest next: the observed Sessions, then those at linked commits, then
-/// the inferred ones, and the status of the mirrors if a mirror is the problem.
-fn next(evidence: &CommitEvidence) -> Vec<String> {
+/// the inferred ones, and the status of the mirrors if a mirror is the problem and may be `here`.
+fn next(evidence: &CommitEvidence, is_here: bool) -> Vec<String> {
     let observed = sessions(evidence);
     let at_links = sessions_at_links(evidence);
     let guessed = guessed_sessions(evidence);
@@ -288,7 +289,7 @@ fn next(evidence: &CommitEvidence) -> Vec<String> {
         .chain(guessed.difference(&known))
         .map(|session| suggestion::session(session))
         .collect();
-    if is_mirror_in_the_way(evidence) {
+    if is_here && is_mirror_in_the_way(evidence) {
         next.push("svc mirror status".to_owned());
     }
     next
@@ -383,7 +384,10 @@ mod tests {
              \x20   decisions: 1\n\
              \x20 ci failed  Build  jenkins r1/2  3d ago\n"
         );
-        assert_eq!(next(&evidence), [r"svc session $'s\x1b'", "svc session t"]);
+        assert_eq!(
+            next(&evidence, true),
+            [r"svc session $'s\x1b'", "svc session t"]
+        );
         let repository = &mut evidence.repos.as_mut().unwrap()[0];
         repository.observed_sessions[0].source = Some(ObservationSource::Telemetry.into());
         let shown = render(&evidence, false, now);
@@ -439,7 +443,8 @@ mod tests {
         );
         assert_eq!(render(&evidence, false, now), expected);
         let commands = ["svc session s", "svc session t", "svc mirror status"];
-        assert_eq!(next(&evidence), commands);
+        assert_eq!(next(&evidence, true), commands);
+        assert_eq!(next(&evidence, false), commands[..2]);
     }
 
     #[test]
@@ -451,6 +456,6 @@ mod tests {
         assert_eq!(selected, format!("{sha}: no attributions\n"));
         let anywhere = render(&none, false, now);
         assert!(anywhere.starts_with(&selected) && anywhere.contains("--repo"));
-        assert!(next(&none).is_empty());
+        assert!(next(&none, true).is_empty());
     }
 }

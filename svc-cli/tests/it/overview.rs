@@ -1,6 +1,6 @@
 //! What the overview prints: for people, for a terminal, for programs, and without any argument.
 
-use std::process::Output;
+use std::process::{Command, Output};
 
 use svc_client::testing::{Answer, FakeServer};
 
@@ -81,27 +81,49 @@ fn a_program_gets_the_reply_as_it_is() {
     assert_eq!(text(&output.stderr), "");
 }
 
-#[test]
-fn without_any_argument_it_is_shown_if_a_service_is_known_and_else_the_help() {
-    let (output, asked) = ask(&[]);
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(asked, ["/v1/overview?limit=5"]);
-    assert!(text(&output.stdout).contains("70 calls in 40 Sessions"));
-
-    let home = tempfile::tempdir().expect("a folder");
-    let output = svc(home.path()).output().expect("svc runs");
-    assert_eq!(output.status.code(), Some(2));
-    let help = text(&output.stderr);
-    assert!(help.contains("Usage: svc"), "{help}");
-    assert!(help.contains("note: once a service is known"), "{help}");
-    assert_eq!(text(&output.stdout), "");
-    // A token that may not see it, or no token, is an error as of any command.
-    let output = svc(home.path())
-        .env("SVC_URL", "http://127.0.0.1:9")
+/// Runs a command as a person does, on a terminal. Both of its streams end there.
+fn on_terminal(command: &Command) -> (Option<i32>, String) {
+    let mut terminal = Command::new("script");
+    terminal.env_clear();
+    for (name, value) in command.get_envs() {
+        terminal.envs(value.map(|value| (name, value)));
+    }
+    let program = command.get_program().to_string_lossy();
+    let output = terminal
+        .args(["-qec", &*program, "/dev/null"])
         .output()
-        .expect("svc runs");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("no token for the service"));
+        .expect("script runs");
+    (output.status.code(), text(&output.stdout))
+}
+
+#[test]
+fn a_person_without_any_argument_is_shown_it_if_a_service_is_known_and_else_the_help() {
+    let home = tempfile::tempdir().expect("a folder");
+    let server = FakeServer::start([Answer::text(200, SAMPLE)]);
+    let mut known = svc(home.path());
+    known
+        .env("SVC_URL", server.url())
+        .env("SVC_TOKEN", "0123456789abcdef0123456789abcdef");
+    let (code, shown) = on_terminal(&known);
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("70 calls in 40 Sessions"), "{shown}");
+    let asked = server.received().remove(0).target;
+    assert_eq!(asked, "/v1/overview?limit=5");
+
+    let (code, help) = on_terminal(&svc(home.path()));
+    assert_eq!(code, Some(2));
+    assert!(help.contains("Usage: svc"), "{help}");
+    assert!(help.contains("once a service is known"), "{help}");
+    // A token that may not see it, or no token, is an error as of any command.
+    let mut nameless = svc(home.path());
+    nameless.env("SVC_URL", "http://127.0.0.1:9");
+    let (code, error) = on_terminal(&nameless);
+    assert_eq!(code, Some(1));
+    assert!(error.contains("no token for the service"), "{error}");
+    // A program that forgets the command is told so.
+    let output = known.output().expect("svc runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stdout), "");
 }
 
 #[tokio::test]

@@ -19,6 +19,9 @@ const WORD: &str = "a_newer_word";
 /// A number that is greater than that of the kinds in any choice.
 const KINDS_MAX: usize = 8;
 
+/// How many references deep optional items are generated.
+const DEPTH_MAX: u8 = 10;
+
 /// Generates replies as a schema describes them.
 struct Replies<'a> {
     components: &'a Value,
@@ -27,6 +30,8 @@ struct Replies<'a> {
     kind: usize,
     /// Whether the service is newer than the schema.
     newer: bool,
+    /// How many references led here. A type that contains itself ends somewhere.
+    depth: u8,
 }
 
 impl Replies<'_> {
@@ -38,7 +43,13 @@ impl Replies<'_> {
             let name = reference.rsplit('/').next().unwrap_or_default();
             // It repeats a part of the request, so the client knows all of its words.
             let newer = self.newer && name != "CommitAnchor";
-            return Self { newer, ..*self }.make(&self.components[name]);
+            let depth = self.depth + 1;
+            return Self {
+                newer,
+                depth,
+                ..*self
+            }
+            .make(&self.components[name]);
         }
         if let Some(constant) = schema.get("const") {
             return constant.clone();
@@ -136,9 +147,10 @@ impl Replies<'_> {
     }
 
     fn array(&self, schema: &Map<String, Value>) -> Value {
-        let length = schema.get("minItems").and_then(Value::as_u64).unwrap_or(1);
+        let length = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0);
         let items = &schema["items"];
-        (0..length.max(1)).map(|_| self.make(items)).collect()
+        let length = length.max(u64::from(self.depth < DEPTH_MAX));
+        (0..length).map(|_| self.make(items)).collect()
     }
 }
 
@@ -162,6 +174,7 @@ fn answers(asked: &FakeServer, kind: usize, newer: bool) -> Vec<(String, Vec<u8>
         components: &document["components"]["schemas"],
         kind,
         newer,
+        depth: 0,
     };
     let routes = endpoint::all();
     let of = |method: &str, target: &str| {

@@ -191,7 +191,7 @@ pub struct OtherSpendRows {
     /// Their figure.
     #[serde(flatten)]
     pub figure: SpendFigure,
-    /// Their attributed items, as in [`SpendRow`].
+    /// Their attributed items, as in `SpendRow`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attributed_items: Option<u64>,
 }

@@ -38,15 +38,17 @@ pub(super) fn check(server: &Server, commits: &Commits) {
     assert_eq!(
         shown,
         format!(
-            "{}: no Session observed\n\
+            "{}: no Session observed at it; 1 at a commit whose work it has\n\
              \nown/app (github/github.com/7)\n\
              \x20 also named own/new\n\
+             \x20 through pull request 2 (rebase, merged 2026-02-03)\n\
+             \x20   session s2 at {}  (1 observed)\n\
              \x20 inferred from what calls wrote; a guess, not an observation:\n\
              {first}{second}\
              \x20   session_commit_unobserved: 1\n\
              \x20   decisions: 1\n\
              \nnext:\n  svc session s2\n",
-            commits.rebased
+            commits.rebased, commits.forced
         )
     );
     for commit in [&commits.feature, &commits.rebased, &commits.base] {

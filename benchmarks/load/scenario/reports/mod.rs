@@ -5,6 +5,7 @@
 //! "Cold" is the first report of a server that has just started. The operating system's file cache
 //! is kept. The mirrors are the server's own, fetched from git's daemon after a webhook.
 
+pub(crate) mod first_page;
 mod stage;
 mod traffic;
 
