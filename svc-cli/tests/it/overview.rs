@@ -141,7 +141,7 @@ async fn after_the_demo_it_says_what_became_of_its_work() {
         assert!(output.status.success(), "{arguments:?}: {output:?}");
         text(&output.stdout)
     };
-    let shown = run(&[]);
+    let shown = run(&["overview", "--limit", "5"]);
     let sentence = shown.lines().next().expect("a line");
     assert!(sentence.starts_with("Last 7 days: "), "{shown}");
     for word in [
