@@ -18,11 +18,11 @@ use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
 use super::answer::{AdmissionKind, Answer, ReadContext};
-use super::links::{CommitLinks, LinkBounds, LinkedPlace, links, of_base};
+use super::links::{CommitLinks, LinkBounds, LinkedPlace, links};
 use super::reports::{Bounds, Inference, KnownCommit, ReportSources};
 use super::repository::{
-    DeclineCounts, TouchedRepositories, display, of_observation, of_outcome, of_push, select,
-    source, touch,
+    DeclineCounts, TouchedRepositories, display, of_base, of_observation, of_outcome, of_push,
+    select, source, touch,
 };
 use crate::error::Error;
 

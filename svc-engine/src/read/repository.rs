@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use svc_engine_derive::repository::{Mention, Repositories, Selection, Selector, SelectorError};
-use svc_engine_fact::{Lifetime, Push};
+use svc_engine_fact::{Lifetime, PullRequest, Push};
 use svc_engine_store::{CiOutcomeRow, ObservationRow, Snapshot};
 use svc_model::open::Open;
 use svc_model::problem::{Decline, QueryFault};
@@ -130,6 +130,22 @@ pub(super) fn of_push(push: &Push) -> Mention<'_> {
     Mention {
         name: &push.repo,
         identity: push.repository.as_ref(),
+    }
+}
+
+/// Returns what a pull request states about its repository.
+pub(super) fn of_base(pull_request: &PullRequest) -> Mention<'_> {
+    Mention {
+        name: &pull_request.repo,
+        identity: pull_request.repository.as_ref(),
+    }
+}
+
+/// Returns what a pull request states about the repository of its branch.
+pub(super) fn of_head(pull_request: &PullRequest) -> Mention<'_> {
+    Mention {
+        name: pull_request.head_repo.as_deref().unwrap_or_default(),
+        identity: pull_request.head_repository.as_ref(),
     }
 }
 

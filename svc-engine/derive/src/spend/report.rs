@@ -64,19 +64,8 @@ impl<'w> Work<'w> {
 
     /// Returns the verdict of the commit of an item, or else of the only commit of its Session.
     fn verdict(&self, item: &Item) -> Option<Verdict> {
-        if let Some(commit) = self.commit_of(item) {
-            return commit.verdict;
-        }
-        let mut commits = self.commits_of_session(item);
-        let only = commits.next()?;
-        commits
-            .all(|commit| is_same(commit, only))
-            .then_some(only.verdict)?
+        self.outcomes.verdict(self.call(item), &item.session_id)
     }
-}
-
-fn is_same(one: &ReachedCommit, other: &ReachedCommit) -> bool {
-    (&one.repository, &one.commit_sha) == (&other.repository, &other.commit_sha)
 }
 
 /// What is asked of the items.

@@ -7,6 +7,7 @@ use svc_model::spend::{SpendBy, SpendKey, SpendRowWithoutKey};
 
 use super::{Item, Work};
 use crate::call_outcome::ReachedCommit;
+use crate::place::RepositoryLabel;
 use crate::repository::Repositories;
 
 /// What a row stands for, borrowed from what it is told by.
@@ -90,11 +91,11 @@ impl<'k> Key<'k> {
     /// Returns the key as a report says it.
     pub(super) fn written(self, repositories: Option<&Repositories>) -> SpendKey {
         let text = |text: &str| text.to_owned();
+        let unnamed = Repositories::default();
+        let known = repositories.unwrap_or(&unnamed);
         let place = |repository: &Lifetime| {
-            let names = repositories.and_then(|known| known.names(repository));
-            let name = names.map(|names| names.display().to_string());
-            let identity = repository.identity().cloned().map(Into::into);
-            (identity, name.unwrap_or_else(|| repository.to_string()))
+            let label = RepositoryLabel::of(known, repository);
+            (label.identity, label.repo)
         };
         match self {
             Self::Without(row) => SpendKey::Without { row: row.into() },

@@ -10,7 +10,7 @@ mod landing;
 mod observed;
 mod walk;
 
-use svc_engine_fact::{Lifetime, PullRequest};
+use svc_engine_fact::Lifetime;
 use svc_engine_store::Snapshot;
 use svc_model::query::{LinkSkip, NamedCommit, ThroughPullRequest};
 use svc_model::reports::Counts;
@@ -19,7 +19,6 @@ use svc_model::time::Instant;
 
 use super::reports::OpenMirrors;
 use crate::error::Error;
-use svc_engine_derive::repository::Mention;
 
 /// A commit in a repository.
 #[derive(Clone, Copy, Debug)]
@@ -84,20 +83,4 @@ pub(super) fn links(
     observed::fill(snapshot, &walk, &mut links, bounds.boundary)?;
     links.skipped = walk.skipped;
     Ok(links)
-}
-
-/// Returns what a pull request states about its repository.
-pub(super) fn of_base(pull_request: &PullRequest) -> Mention<'_> {
-    Mention {
-        name: &pull_request.repo,
-        identity: pull_request.repository.as_ref(),
-    }
-}
-
-/// Returns what a pull request states about the repository of its branch.
-fn of_head(pull_request: &PullRequest) -> Mention<'_> {
-    Mention {
-        name: pull_request.head_repo.as_deref().unwrap_or_default(),
-        identity: pull_request.head_repository.as_ref(),
-    }
 }

@@ -16,10 +16,10 @@ use svc_model::repository::{CommitSha, RepositoryName};
 use svc_model::time::Instant;
 
 use super::landing::{Landing, MergedAs, landing};
-use super::{CommitLinks, LinkBounds, LinkedPlace, of_base, of_head};
+use super::{CommitLinks, LinkBounds, LinkedPlace};
 use crate::error::Error;
 use crate::read::reports::{OpenMirror, OpenMirrors, minutes_later, moment};
-use crate::read::repository::TouchedRepositories;
+use crate::read::repository::{TouchedRepositories, of_base, of_head};
 
 /// How long before a commit a merge that copied it may have been received, by wrong clocks.
 const SKEW_MINUTES: i64 = 60;

@@ -15,7 +15,7 @@ use svc_model::limit::{OVERVIEW_ATTENTION_MAX, REPORT_FACTS_MAX};
 use svc_model::open::Open;
 use svc_model::overview::Attention;
 use svc_model::query::AttributionSource;
-use svc_model::repository::{CommitSha, RepositoryIdentity};
+use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
 use crate::error::Error;
@@ -162,32 +162,21 @@ fn notes_absent(read: &ReadOutcomes) -> Vec<Attention> {
 
 /// Returns the repositories that were pushed to less recently than is usual.
 fn pushes_absent(snapshot: &mut Snapshot<'_>, as_of: Instant) -> Result<Vec<Attention>, Error> {
-    type Mentioned = (String, Option<RepositoryIdentity>);
     let boundary = snapshot.boundary(Some(as_of))?;
     let start = as_of.microseconds() - PUSH_DAYS * DAY_MICROSECONDS;
     let start = Instant::from_microseconds(start.max(0)).unwrap_or(as_of);
-    let mut arrivals: BTreeMap<Mentioned, Vec<Instant>> = BTreeMap::new();
-    let mut touched = TouchedRepositories::default();
     let mut pushes = Vec::new();
     snapshot.pushes_captured(start..as_of, up_to(&mut pushes, REPORT_FACTS_MAX))?;
-    for push in pushes {
-        touched.add(of_push(&push));
-        let mentioned = (push.repo, push.repository);
-        arrivals
-            .entry(mentioned)
-            .or_default()
-            .push(push.captured_at);
+    let mut touched = TouchedRepositories::default();
+    for push in &pushes {
+        touched.add(of_push(push));
     }
     let repositories = touched.read(snapshot, boundary)?;
     let mut of_repositories: BTreeMap<Lifetime, Vec<Instant>> = BTreeMap::new();
-    for ((name, identity), pushed_at) in arrivals {
-        let mention = svc_engine_derive::repository::Mention {
-            name: &name,
-            identity: identity.as_ref(),
-        };
-        if let Ok(repository) = repositories.of(mention) {
-            let known = of_repositories.entry(repository).or_default();
-            known.extend(pushed_at);
+    for push in &pushes {
+        if let Ok(repository) = repositories.of(of_push(push)) {
+            let pushed_at = of_repositories.entry(repository).or_default();
+            pushed_at.push(push.captured_at);
         }
     }
     let silent = of_repositories

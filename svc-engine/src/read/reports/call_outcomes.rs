@@ -8,26 +8,24 @@ use svc_engine_derive::attribution::AssessedCommit;
 use svc_engine_derive::call_outcome::{self, CallOutcomes, OutcomeInputs, ReachedCommit};
 use svc_engine_derive::ci::CiResolution;
 use svc_engine_derive::decision::CallOwner;
-use svc_engine_derive::merge_retention::{AncestryQuestion, ReachedFrom};
 use svc_engine_derive::pull_requests::{
     self, CommitsOf, KnownPullRequest, Memberships, PullRequests,
 };
 use svc_engine_derive::repository::Names;
 use svc_engine_derive::reverts;
-use svc_engine_fact::threads::at_once;
 use svc_engine_fact::{Lifetime, PullRequest, PullRequestMerge, PullRequestRevision};
-use svc_engine_mirror::Ancestry;
 use svc_engine_store::{CohortCall, Snapshot};
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::REPORT_FACTS_MAX;
 use svc_model::reports::{AttributionSkip, Counts, LifecycleRepositorySkips, Unobservable};
 use svc_model::repository::{CommitSha, RepositoryName};
 
-use super::merges::{ancestry, of_base, of_head};
+use super::merges::Ancestries;
 use super::population::{owners, up_to};
 use super::reverts::PushedReverts;
 use super::{CohortFacts, DerivedOf, Diffs, Extent, Gathered, Reader, ReportSources, ci};
 use crate::error::Error;
+use crate::read::repository::{of_base, of_head};
 
 /// What became of the calls of a cohort, and what it was derived from.
 pub(in crate::read) struct ReadOutcomes {
@@ -257,20 +255,10 @@ fn memberships(
     pull_requests: &PullRequests,
     commits: &CommitsOf,
 ) -> Result<Memberships, Error> {
-    let questions: Vec<(Lifetime, AncestryQuestion)> =
-        pull_requests::ancestry(pull_requests, commits)
-            .into_iter()
-            .collect();
-    let answers = at_once(&questions, |(repository, question)| {
-        ancestry(&reader.history, repository, question)
-    })?;
-    let repositories = questions.into_iter().map(|(repository, _)| repository);
-    let ancestries: BTreeMap<Lifetime, Vec<Arc<Ancestry>>> = repositories.zip(answers).collect();
-    let reached = |repository: &Lifetime, commit: &CommitSha| -> ReachedFrom<'_> {
-        let answers = ancestries.get(repository).into_iter().flatten();
-        let reached: Vec<_> = answers.map(|ancestry| ancestry.of(commit)).collect();
-        Box::new(move |tip| reached.iter().find_map(|reached| reached.from(tip)))
-    };
+    let questions = pull_requests::ancestry(pull_requests, commits);
+    let ancestries = Ancestries::read(&reader.history, questions)?;
+    let reached =
+        |repository: &Lifetime, commit: &CommitSha| ancestries.reached(repository, commit);
     let ci = &cohort.ci.pull_requests;
     Ok(Memberships::new(pull_requests, commits, ci, &reached))
 }

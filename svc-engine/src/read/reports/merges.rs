@@ -12,7 +12,7 @@ use svc_engine_derive::observed::ObservedEdges;
 use svc_engine_derive::repository::{Mention, Names};
 use svc_engine_fact::deadline::Deadline;
 use svc_engine_fact::threads::at_once;
-use svc_engine_fact::{Lifetime, PullRequest, PullRequestMerge, PullRequestRevision};
+use svc_engine_fact::{Lifetime, PullRequestMerge, PullRequestRevision};
 use svc_engine_mirror::Ancestry;
 use svc_engine_store::{Snapshot, StoreError, UnsurePullRequest};
 use svc_model::limit::REPORT_FACTS_MAX;
@@ -25,6 +25,7 @@ use super::resolving::Resolving;
 use super::scoring::score_all;
 use super::{Extent, Gathered};
 use crate::error::Error;
+use crate::read::repository::{of_base, of_head};
 
 /// Derives what remained, reading mirrors but not the store.
 pub(super) fn derive(
@@ -33,23 +34,40 @@ pub(super) fn derive(
     deadline: &Deadline,
 ) -> Result<MergeRetention, Error> {
     let candidates = Candidates::new(inputs);
-    let questions: Vec<(Lifetime, AncestryQuestion)> = candidates.ancestry().into_iter().collect();
-    let answers = at_once(&questions, |(repository, question)| {
-        ancestry(history, repository, question)
-    })?;
-    let repositories = questions.into_iter().map(|(repository, _)| repository);
-    let ancestries: BTreeMap<Lifetime, Vec<Arc<Ancestry>>> = repositories.zip(answers).collect();
-    let reached = |repository: &Lifetime, commit: &CommitSha| -> ReachedFrom<'_> {
-        let answers = ancestries.get(repository).into_iter().flatten();
-        let reached: Vec<_> = answers.map(|ancestry| ancestry.of(commit)).collect();
-        // The first mirror that has a tip also has everything that the tip reaches.
-        Box::new(move |tip| reached.iter().find_map(|reached| reached.from(tip)))
-    };
+    let ancestries = Ancestries::read(history, candidates.ancestry())?;
+    let reached =
+        |repository: &Lifetime, commit: &CommitSha| ancestries.reached(repository, commit);
     let mut joined = candidates
         .join(&reached, &|| deadline.check())
         .map_err(StoreError::from)?;
     score_all(&mut joined, history)?;
     Ok(joined.finish())
+}
+
+/// What mirrors tell of the ancestry of commits, by repository.
+pub(super) struct Ancestries(BTreeMap<Lifetime, Vec<Arc<Ancestry>>>);
+
+impl Ancestries {
+    /// Reads the answers to a question about each repository.
+    pub(super) fn read(
+        history: &History<'_>,
+        questions: BTreeMap<Lifetime, AncestryQuestion>,
+    ) -> Result<Self, Error> {
+        let questions: Vec<(Lifetime, AncestryQuestion)> = questions.into_iter().collect();
+        let answers = at_once(&questions, |(repository, question)| {
+            ancestry(history, repository, question)
+        })?;
+        let repositories = questions.into_iter().map(|(repository, _)| repository);
+        Ok(Self(repositories.zip(answers).collect()))
+    }
+
+    /// Returns what reaches a commit of a question.
+    pub(super) fn reached(&self, repository: &Lifetime, commit: &CommitSha) -> ReachedFrom<'_> {
+        let answers = self.0.get(repository).into_iter().flatten();
+        let reached: Vec<_> = answers.map(|ancestry| ancestry.of(commit)).collect();
+        // The first mirror that has a tip also has everything that the tip reaches.
+        Box::new(move |tip| reached.iter().find_map(|reached| reached.from(tip)))
+    }
 }
 
 /// Reads the inputs of this derivation, for pull requests merged by the report's moment.
@@ -236,23 +254,9 @@ fn of_unsure(pull_request: &UnsurePullRequest) -> Mention<'_> {
     }
 }
 
-pub(super) fn of_base(pull_request: &PullRequest) -> Mention<'_> {
-    Mention {
-        name: &pull_request.repo,
-        identity: pull_request.repository.as_ref(),
-    }
-}
-
-pub(super) fn of_head(pull_request: &PullRequest) -> Mention<'_> {
-    Mention {
-        name: pull_request.head_repo.as_deref().unwrap_or_default(),
-        identity: pull_request.head_repository.as_ref(),
-    }
-}
-
 /// Answers a question about a repository's history, from its own mirror and then from the mirrors
 /// of the repositories that pull requests came from.
-pub(super) fn ancestry(
+fn ancestry(
     history: &History<'_>,
     repository: &Lifetime,
     question: &AncestryQuestion,
