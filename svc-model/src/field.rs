@@ -161,6 +161,27 @@ pub(crate) fn scalar_text(value: &Json) -> Result<&str, Violation> {
         .ok_or(Violation::rule("must hold no surrogate"))
 }
 
+/// Checks a text that is kept as it is written: not blank, at most `bytes_max` bytes, without NUL.
+///
+/// # Errors
+///
+/// What is expected; `too_long` for a text that is too long.
+pub(crate) fn kept_text<'t>(
+    text: &'t str,
+    bytes_max: usize,
+    too_long: &'static str,
+) -> Result<&'t str, &'static str> {
+    if text.trim().is_empty() {
+        Err("must not be blank")
+    } else if text.len() > bytes_max {
+        Err(too_long)
+    } else if text.contains('\0') {
+        Err("must hold no NUL")
+    } else {
+        Ok(text)
+    }
+}
+
 /// Reads a whole number of a range, of which `expected` says what it is.
 pub(crate) fn whole_number(
     value: &Json,

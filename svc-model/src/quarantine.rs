@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::closed_set;
 use crate::facts::FactTable;
-use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violations, scalar_text};
+use crate::field::{
+    FieldKind, Fields, FromField, Undeclared, Violation, Violations, kept_text, scalar_text,
+};
 use crate::id::{ForeignId, OrgId};
 use crate::json::{Json, WriteError};
 use crate::limit::{QUARANTINE_LOG_DEFAULT, QUARANTINE_LOG_MAX, QUARANTINE_REASON_BYTES_MAX};
@@ -42,15 +44,12 @@ impl QuarantineReason {
     ///
     /// If the text is blank, too long, or contains NUL.
     pub fn new(text: &str) -> Result<Self, &'static str> {
-        if text.trim().is_empty() {
-            Err("must not be blank")
-        } else if text.len() > QUARANTINE_REASON_BYTES_MAX {
-            Err("must have at most 4096 bytes of UTF-8")
-        } else if text.contains('\0') {
-            Err("must hold no NUL")
-        } else {
-            Ok(Self(text.to_owned()))
-        }
+        let text = kept_text(
+            text,
+            QUARANTINE_REASON_BYTES_MAX,
+            "must have at most 4096 bytes of UTF-8",
+        )?;
+        Ok(Self(text.to_owned()))
     }
 
     /// Returns the text.

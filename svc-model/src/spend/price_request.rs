@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::field::{FieldKind, FromField, Violation, Violations, scalar_text};
+use crate::field::{FieldKind, FromField, Violation, Violations, kept_text, scalar_text};
 use crate::id::identity_string;
 use crate::json::{Json, WriteError};
 use crate::limit::PRICE_TABLE_NAME_BYTES_MAX;
@@ -31,15 +31,12 @@ impl PriceTableLabel {
     ///
     /// If the text is blank, too long, or contains NUL.
     pub fn new(text: &str) -> Result<Self, &'static str> {
-        if text.trim().is_empty() {
-            Err("must not be blank")
-        } else if text.len() > PRICE_TABLE_NAME_BYTES_MAX {
-            Err("must have at most 256 bytes of UTF-8")
-        } else if text.contains('\0') {
-            Err("must hold no NUL")
-        } else {
-            Ok(Self(text.to_owned()))
-        }
+        let text = kept_text(
+            text,
+            PRICE_TABLE_NAME_BYTES_MAX,
+            "must have at most 256 bytes of UTF-8",
+        )?;
+        Ok(Self(text.to_owned()))
     }
 
     /// Returns the text.
