@@ -1,6 +1,7 @@
 //! The overview: what became of the work of the last days, from one snapshot.
 
 mod attention;
+mod memory;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -24,6 +25,8 @@ use svc_model::query::ModelName;
 use svc_model::time::Instant;
 use svc_model::version::Version1;
 
+pub(in crate::read) use self::memory::OverviewMemory;
+use self::memory::Recent;
 use super::answer::{AdmissionKind, Answer, ReadContext};
 use super::prices::book_in_force;
 use super::reports::call_outcomes::{self, ReadOutcomes};
@@ -35,13 +38,40 @@ use crate::error::Error;
 
 const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
 
-/// Returns what became of the work of the last days.
+/// Returns what became of the work of the last days. Without a moment in the request, much work is
+/// shown as it was at most a minute ago.
 ///
 /// # Errors
 ///
 /// [`Error::ReportBound`] if there are too many calls, or too many facts about them; or if several
 /// repositories match, or the selector contradicts stored facts.
 pub fn overview(
+    snapshot: &mut Snapshot<'_>,
+    sources: ReportSources<'_>,
+    request: &OverviewRequest,
+    now: Instant,
+) -> Result<Overview, Error> {
+    let as_of = snapshot.bound(request.as_of.unwrap_or(now), now)?;
+    if request.as_of.is_some() {
+        return derive(snapshot, sources, request, as_of, now);
+    }
+    let price_table = snapshot.price_table_in_force(as_of)?;
+    let recent = Recent {
+        request: request.clone(),
+        at: now,
+        revisions: snapshot.revisions()?,
+        price_table_id: price_table.map(|table| table.price_table_id),
+    };
+    let memory = &sources.memory.overviews;
+    if let Some(known) = memory.get(&recent) {
+        return Ok(Overview::clone(&known));
+    }
+    let overview = derive(snapshot, sources, request, as_of, now)?;
+    memory.insert(recent, &overview);
+    Ok(overview)
+}
+
+fn derive(
     snapshot: &mut Snapshot<'_>,
     sources: ReportSources<'_>,
     request: &OverviewRequest,
@@ -227,9 +257,8 @@ impl Answer for OverviewQuery {
         reading: &mut ReadContext<'_, '_>,
         request: Self::Request,
     ) -> Result<Self::Reply, Error> {
-        let as_of = reading.bound(request.as_of.unwrap_or(reading.now))?;
         let memory = reading.report_memory()?;
         let sources = reading.report_sources(&memory);
-        overview(reading.snapshot, sources, &request, as_of, reading.now)
+        overview(reading.snapshot, sources, &request, reading.now)
     }
 }

@@ -20,6 +20,7 @@ use svc_model::id::FactId;
 use svc_model::repository::CommitSha;
 
 use super::history::RepositoryCommit;
+use crate::read::overview::OverviewMemory;
 use crate::read::prices::PriceMemory;
 
 /// What reports remember.
@@ -45,6 +46,8 @@ pub struct ReportMemory {
     pub(super) shares: MeteredCache<FactId, f64>,
     /// The price tables that were read last.
     pub(in crate::read) prices: PriceMemory,
+    /// The overviews of much work that were derived last.
+    pub(in crate::read) overviews: OverviewMemory,
 }
 
 /// The move of a branch by a push.
@@ -109,6 +112,7 @@ impl ReportMemory {
             scores: MeteredCache::new(part(3), 384),
             shares: MeteredCache::new(part(1), 64),
             prices: PriceMemory::default(),
+            overviews: OverviewMemory::default(),
         }
     }
 

@@ -267,13 +267,16 @@ fn week(stage: &Stage, sources: &Sources) -> Vec<Append> {
 
 impl Stage {
     fn overview(&self, sources: &Sources, request: &OverviewRequest) -> Overview {
+        self.overview_at(sources, request, DAY)
+    }
+
+    fn overview_at(&self, sources: &Sources, request: &OverviewRequest, now: i64) -> Overview {
         let days = OverviewDays::One;
         let request = OverviewRequest {
             days: Some(request.days.unwrap_or(days)),
             ..request.clone()
         };
-        let as_of = at(DAY);
-        overview(&mut self.snapshot(), sources.all(), &request, as_of, as_of).unwrap()
+        overview(&mut self.snapshot(), sources.all(), &request, at(now)).unwrap()
     }
 
     fn behind(&self, sources: &Sources, outcome: OverviewOutcome) -> String {
@@ -466,6 +469,40 @@ fn quarantine_and_erasure_take_what_they_hide(
     );
     assert_eq!(overview.unobservable.get(Unobservable::ContentErased), 1);
     assert_eq!(figures.spend.cost_usd_micros, 53);
+}
+
+#[rstest]
+fn much_work_is_shown_as_of_the_last_minute_unless_some_of_it_was_hidden(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let sources = Sources::remembering_overviews();
+    stage.add([worked(&stage, 1, "a", Some(1))]);
+    let seen = |request: &OverviewRequest, now: i64| {
+        let overview = stage.overview_at(&sources, request, now);
+        (overview.figures.calls, overview.window.as_of)
+    };
+    let request = OverviewRequest::default();
+    assert_eq!(seen(&request, DAY), (1, at(DAY)));
+    stage.add([worked(&stage, 2, "b", Some(2))]);
+    assert_eq!(seen(&request, DAY + 59), (1, at(DAY)));
+    let of_ann = OverviewRequest {
+        user_id: UserId::new("ann").ok(),
+        ..OverviewRequest::default()
+    };
+    assert_eq!(seen(&of_ann, DAY + 59), (2, at(DAY + 59)));
+    let of_a_moment = OverviewRequest {
+        as_of: Some(at(DAY)),
+        ..OverviewRequest::default()
+    };
+    assert_eq!(seen(&of_a_moment, DAY + 59), (2, at(DAY)));
+    assert_eq!(seen(&request, DAY + 60), (2, at(DAY + 60)));
+    // A clock that was set back.
+    assert_eq!(seen(&request, DAY + 50), (2, at(DAY + 50)));
+    stage.quarantine(FactTable::InferenceCalls, id(1));
+    assert_eq!(seen(&request, DAY + 61), (1, at(DAY + 61)));
+    stage.erase("b");
+    assert_eq!(seen(&request, DAY + 62), (1, at(DAY + 62)));
 }
 
 #[rstest]

@@ -23,6 +23,7 @@ use svc_model::reports::{
 use tempfile::TempDir;
 
 use super::*;
+use crate::read::overview::OverviewMemory;
 
 /// What reports read besides the store.
 pub(super) struct Sources {
@@ -39,6 +40,13 @@ impl Sources {
             root,
             memory: ReportMemory::new(4_000_000),
         }
+    }
+
+    /// Returns sources whose memory keeps the overview of any number of calls.
+    pub(super) fn remembering_overviews() -> Self {
+        let mut sources = Self::new();
+        sources.memory.overviews = OverviewMemory::of_calls(0);
+        sources
     }
 
     pub(super) fn all(&self) -> ReportSources<'_> {
