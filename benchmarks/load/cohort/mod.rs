@@ -8,6 +8,7 @@ mod code;
 mod facts;
 mod forge;
 
+use svc_engine::clock::Clock;
 use svc_model::id::SessionId;
 use svc_model::repository::{
     CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
@@ -158,6 +159,16 @@ impl Cohort {
             shape,
             begin: Instant::parse(BEGIN)?,
         })
+    }
+
+    /// Returns a cohort that begins so many days before now.
+    pub(crate) fn before_now(shape: CohortShape, days: i64) -> Self {
+        let now = Clock::system().now();
+        let begin = Instant::from_microseconds(now.microseconds() - days * DAY);
+        Self {
+            shape,
+            begin: begin.unwrap_or(now),
+        }
     }
 
     /// Returns the query for both reports.

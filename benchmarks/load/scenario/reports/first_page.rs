@@ -10,16 +10,26 @@ use crate::report::{Goal, Report, median};
 use crate::scenario::{Bench, OPERATOR_TOKEN};
 use crate::{Backend, Failure};
 
+/// The days that an overview covers at most: the cohort begins this long before now.
+const DAYS: i64 = 31;
+
 pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
     report.begin("first page", backend.name());
-    let cohort = Cohort::new(CohortShape::LARGE.share(bench.arguments.population))?;
+    let shape = CohortShape::LARGE.share(bench.arguments.population);
+    let cohort = Cohort::before_now(shape, DAYS);
     let mut reported = ReportedCohort::write(bench, backend, cohort, report)?;
     reported.mirror(bench, report)?;
     let query = reported.cohort.query();
-    let overview = format!("/v1/overview?days=31&as_of={}", reported.cohort.end());
+    // Whoever names a moment gets an answer that is derived then.
+    let at_a_moment = format!("/v1/overview?days=31&as_of={}", reported.cohort.end());
     let spend = |more: &str| format!("/v1/reports/spend?{query}{more}");
     let questions = [
-        ("overview", overview.as_str(), (1_000.0, 150.0)),
+        ("overview", "/v1/overview?days=31", (1_000.0, 150.0)),
+        (
+            "overview of a moment",
+            at_a_moment.as_str(),
+            (1_000.0, 1_000.0),
+        ),
         ("spend", &spend(""), (5_000.0, 1_000.0)),
         (
             "spend by pull request",
