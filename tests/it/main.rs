@@ -71,6 +71,7 @@ mod report_commands;
 mod reports;
 mod search;
 mod sessions;
+mod spend;
 mod standby;
 mod startup;
 mod store_commands;

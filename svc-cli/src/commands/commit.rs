@@ -22,7 +22,7 @@ use crate::product::product;
 #[derive(Debug, Args)]
 pub(crate) struct Commit {
     /// The commit: its full id, or inside a clone any name that git knows, such as HEAD or a short
-    /// id.
+    /// id. If no fact names it, the repository of the clone's origin is searched.
     #[arg(value_name = "COMMIT")]
     sha: String,
 
@@ -40,7 +40,7 @@ pub(crate) struct Commit {
 impl Commit {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let now = Clock::system().now();
-        let request = CommitRequest {
+        let mut request = CommitRequest {
             commit_sha: revision::commit("the commit", &self.sha)?,
             repository: self.repository.selector()?,
             as_of: optional_boundary("--as-of", self.as_of.as_deref(), now)?,
@@ -48,6 +48,15 @@ impl Commit {
         };
         let client = service::client(&self.service)?;
         let reply = service::block_on(async {
+            let reply = client.call_raw::<endpoint::CommitQuery>(&request).await?;
+            if !request.repository.is_empty() || reply.value.repos.is_some() {
+                return Ok(reply);
+            }
+            // Without a fact of the commit, only the mirror of its repository may know it.
+            let Some(repo) = revision::repository_of(&request.commit_sha) else {
+                return Ok(reply);
+            };
+            request.repository.repo = Some(repo);
             Ok(client.call_raw::<endpoint::CommitQuery>(&request).await?)
         })?;
         let is_selected = !request.repository.is_empty();
@@ -65,7 +74,10 @@ fn render(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> String 
         return if is_selected {
             none
         } else {
-            none + "no stored fact links it to a repository; --repo OWNER/NAME searches the mirror of one for calls\n"
+            format!(
+                "{none}no stored fact links it to a repository; name the repository, and its mirror is \
+             searched too: svc commit {commit} --repo OWNER/NAME\n"
+            )
         };
     };
     let attributed = if evidence.attributed {

@@ -1,6 +1,6 @@
 //! Price tables of the service.
 
-mod check;
+pub(super) mod check;
 
 use std::fs::File;
 use std::io::{self, Read as _};

@@ -1,6 +1,7 @@
 //! Parses commits on the command line.
 
-use svc_model::repository::CommitSha;
+use svc_engine::capture::repository_url::host_and_path;
+use svc_model::repository::{CommitSha, RepositoryName};
 
 use super::note::repository;
 use crate::error::CommandError;
@@ -30,4 +31,13 @@ pub(crate) fn full(text: &str) -> String {
         repository::commit(text).ok()
     };
     found.unwrap_or_else(|| text.to_owned())
+}
+
+/// Returns the repository of the current clone, by the URL of its `origin`, if the clone has this
+/// commit.
+pub(crate) fn repository_of(commit: &CommitSha) -> Option<RepositoryName> {
+    // Without git or outside a clone, there is none.
+    repository::commit(commit.as_str()).ok()?;
+    let url = repository::git(&["remote", "get-url", "origin"]).ok()?;
+    RepositoryName::new(host_and_path(&url)?.1)
 }

@@ -11,7 +11,7 @@ use svc_model::query::{
 use svc_model::repository::{CommitSha, RepositoryName};
 use svc_model::search::FilePath;
 use svc_model::time::Instant;
-use svc_view::{SHELL, usd};
+use svc_view::SHELL;
 
 use super::moment::optional_moment;
 use super::one_of::one_of;
@@ -202,12 +202,7 @@ fn render(list: &SessionList, now: Instant) -> String {
             let [id, began, last_seen, calls, .., title] = row(session, now);
             let spend = session.spend.unwrap_or_default();
             let unpriced = SHELL.whole(spend.unpriced_items);
-            let is_known = spend.captured.items + spend.derived.items > 0;
-            let cost = if is_known {
-                usd(spend.cost_usd_micros)
-            } else {
-                "-".to_owned()
-            };
+            let cost = SHELL.session_cost(&spend);
             table.row([id, began, last_seen, calls, cost, unpriced, title]);
         }
         return table.render();

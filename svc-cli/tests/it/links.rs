@@ -13,6 +13,12 @@ fn printed(mut command: Command, folder: &Path) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &errors
 }
 
+fn git(folder: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command.args(arguments);
+    printed(command, folder).trim_end().to_owned()
+}
+
 #[tokio::test]
 async fn a_commit_of_the_main_branch_of_the_demo_names_the_sessions_behind_it() {
     let home = tempfile::tempdir().expect("a folder");
@@ -21,10 +27,10 @@ async fn a_commit_of_the_main_branch_of_the_demo_names_the_sessions_behind_it() 
     printed(demo, home.path());
     let service = Service::start_in(home);
     service.wait_until_healthy().await;
-    let mut git = Command::new("git");
+    let mut cloning = Command::new("git");
     let origin = service.home().join(".local/share/svc/demo/orders.git");
-    git.args(["clone", "-q"]).arg(origin).arg("orders");
-    printed(git, service.home());
+    cloning.args(["clone", "-q"]).arg(origin).arg("orders");
+    printed(cloning, service.home());
     let clone = service.home().join("orders");
     let run = |arguments: &[&str]| {
         let mut command = svc(service.home());
@@ -71,6 +77,34 @@ async fn a_commit_of_the_main_branch_of_the_demo_names_the_sessions_behind_it() 
     // Nobody's agent made this one, and it was no pull request.
     let shown = run(&["commit", "main~5", "--repo", "acme/orders"]);
     assert!(!shown.contains("pull request"), "{shown}");
+
+    // The clone was made of a folder, whose name is not that of the repository.
+    let head = git(&clone, &["rev-parse", "main~1"]);
+    let shown = run(&["commit", "main~1"]);
+    assert_eq!(
+        shown,
+        format!(
+            "{head}: no attributions\n\
+             no stored fact links it to a repository; name the repository, and its mirror is \
+             searched too: svc commit {head} --repo OWNER/NAME\n"
+        )
+    );
+    git(
+        &clone,
+        &[
+            "remote",
+            "set-url",
+            "origin",
+            "git@github.com:acme/orders.git",
+        ],
+    );
+    let named = run(&["commit", "main~1", "--repo", "acme/orders"]);
+    for commit in ["main~1", &head] {
+        assert_eq!(run(&["commit", commit]), named, "{commit}");
+    }
+    // What a clone does not have is not of its repository.
+    let absent = run(&["commit", &"a".repeat(40)]);
+    assert!(absent.contains("--repo OWNER/NAME"), "{absent}");
 
     let shown = run(&["investigate", "70030"]);
     for expected in [

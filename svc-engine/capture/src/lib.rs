@@ -15,6 +15,7 @@ mod model_call;
 pub mod notes;
 pub mod otlp;
 pub mod redaction;
+pub mod repository_url;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod value;

@@ -68,6 +68,17 @@ pub(in crate::read) fn book_in_force(
     Ok(Some((table.into(), book)))
 }
 
+/// Returns the newest price table, even if its moment is that of another server's clock, and its
+/// rates; `None` if none was loaded.
+pub(in crate::read) fn newest_book(
+    reading: &mut ReadContext<'_, '_>,
+) -> Result<Option<(PriceTableName, Arc<PriceBook>)>, Error> {
+    let memory = reading.report_memory()?;
+    let newest = reading.snapshot.price_tables(1)?.pop();
+    let as_of = newest.map_or(reading.now, |table| table.loaded_at.max(reading.now));
+    book_in_force(reading.snapshot, &memory.prices, as_of)
+}
+
 impl Answer for PriceTables {
     const ADMISSION: AdmissionKind = AdmissionKind::Short;
 
@@ -87,11 +98,7 @@ impl Answer for PriceRates {
         reading: &mut ReadContext<'_, '_>,
         request: ModelPriceRequest,
     ) -> Result<ModelPrice, Error> {
-        let memory = reading.report_memory()?;
-        // The newest table, even if its moment is that of another server's clock.
-        let newest = reading.snapshot.price_tables(1)?.pop();
-        let as_of = newest.map_or(reading.now, |table| table.loaded_at.max(reading.now));
-        let in_force = book_in_force(reading.snapshot, &memory.prices, as_of)?;
+        let in_force = newest_book(reading)?;
         let provider = request.provider.as_ref().map(ModelProviderName::as_str);
         let rates = match &in_force {
             Some((_, book)) => book.rates(provider, request.model.as_str()),

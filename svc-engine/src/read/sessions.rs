@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use svc_engine_derive::price::PriceBook;
 use svc_engine_derive::repository::{Names, Selection};
 use svc_engine_store::{
     ClaimKind, ListedSession, SessionClaims, SessionCondition, SessionPage, Snapshot,
@@ -17,6 +18,7 @@ use svc_model::repository::RepositoryName;
 use super::answer::{AdmissionKind, Answer, ReadContext};
 use super::cursor::CursorKey;
 use super::grant::{Reach, reached};
+use super::prices::newest_book;
 use super::repository::{TouchedRepositories, select};
 use super::search::sessions_of_file;
 use super::session_cursor::{SessionPosition, SessionsScope};
@@ -24,7 +26,8 @@ use super::spend::session_spend;
 use super::title::session_title;
 use crate::error::Error;
 
-/// Returns one page of Sessions, or of those of them that are listed.
+/// Returns one page of Sessions, or of those of them that are listed. Where the request asks for
+/// costs, those that no source reported are derived with a price table, if there is one.
 ///
 /// # Errors
 ///
@@ -35,6 +38,7 @@ pub fn sessions(
     key: &CursorKey,
     request: &SessionsRequest,
     among: Option<&[SessionId]>,
+    prices: Option<&PriceBook>,
 ) -> Result<SessionList, Error> {
     let org_id = snapshot.org_id().clone();
     let scope = SessionsScope {
@@ -111,7 +115,7 @@ pub fn sessions(
         let calls = calls.get(&listed.session_id).copied().unwrap_or_default();
         let mut session = summary(listed, &mut claims, calls);
         if request.spend {
-            session.spend = Some(session_spend(snapshot, &session.session_id)?);
+            session.spend = Some(session_spend(snapshot, &session.session_id, prices)?);
         }
         if request.titles {
             session.title = session_title(snapshot, &session.session_id)?;
@@ -234,8 +238,14 @@ fn list(
     request: &SessionsRequest,
 ) -> Result<SessionList, Error> {
     let among = among(reading, request)?;
+    let in_force = if request.spend {
+        newest_book(reading)?
+    } else {
+        None
+    };
+    let prices = in_force.as_ref().map(|(_, book)| &**book);
     let key = &reading.resources.cursor_key;
-    sessions(reading.snapshot, key, request, among.as_deref())
+    sessions(reading.snapshot, key, request, among.as_deref(), prices)
 }
 
 /// Returns the only Sessions that a list can have, if they are known: those that the caller may

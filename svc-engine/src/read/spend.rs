@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use svc_engine_derive::price::PriceBook;
 use svc_engine_derive::session_usage::CallIdentities;
 use svc_engine_derive::spend::{self, Model, Sighting};
 use svc_engine_fact::{CallKey, UsageReceipt};
@@ -48,10 +49,11 @@ pub(super) fn identities(
     Ok(identities)
 }
 
-/// Returns what a Session cost.
+/// Returns what a Session cost, by the table in force where no source says so.
 pub(super) fn session_spend(
     snapshot: &mut Snapshot<'_>,
     session_id: &SessionId,
+    book: Option<&PriceBook>,
 ) -> Result<SessionSpend, Error> {
     snapshot.check_deadline()?;
     let calls = snapshot.session_call_usage(session_id)?;
@@ -78,7 +80,7 @@ pub(super) fn session_spend(
     let receipts = receipts.into_iter().map(of_receipt).collect();
     let elsewhere = identities.elsewhere.into_iter();
     let beyond = elsewhere.chain(identities.hidden).collect();
-    Ok(spend::of_session(&calls, receipts, &beyond))
+    Ok(spend::of_session(&calls, receipts, &beyond, book))
 }
 
 /// Returns what a call says of what was used, with the keys in its row.

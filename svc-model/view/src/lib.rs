@@ -45,4 +45,3 @@ pub use self::spend::{
 };
 pub use self::surface::{CONSOLE, SHELL, Surface, clock};
 pub use self::text::is_hidden;
-pub use self::timeline::usd;

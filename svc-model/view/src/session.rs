@@ -14,8 +14,8 @@ use svc_model::query::{
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
+use crate::spend::dollars;
 use crate::surface::Surface;
-use crate::timeline::usd;
 
 /// A branch that a commit was pushed to.
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +115,9 @@ impl Surface {
     fn reported(self, usage: SessionUsage) -> String {
         let joined = self.whole(usage.joined);
         let cost = usage.cost_usd_micros;
-        let cost = cost.map_or_else(String::new, |cost| format!("; {} at list price", usd(cost)));
+        let cost = cost.map_or_else(String::new, |cost| {
+            format!("; {} at list price", dollars(cost))
+        });
         format!(" ({joined} of calls above{cost})")
     }
 
@@ -176,7 +178,7 @@ impl Surface {
         let tokens = |count: i64| self.whole(u64::try_from(count).unwrap_or(0));
         let tokens = (input != 0 || output != 0)
             .then(|| format!("; {} tokens in, {} out", tokens(input), tokens(output)));
-        let cost = (priced > 0).then(|| format!("; {} at list price", usd(cost)));
+        let cost = (priced > 0).then(|| format!("; {} at list price", dollars(cost)));
         let unpriced = (priced > 0 && unpriced > 0)
             .then(|| format!(", {} without a price", self.whole(unpriced)));
         let known: String = [tokens, cost, unpriced].into_iter().flatten().collect();

@@ -2,8 +2,8 @@
 
 use svc_model::open::Open;
 use svc_model::spend::{
-    CohortSpend, OutcomeSpend, SpendBy, SpendCi, SpendFigure, SpendKey, SpendOutcomes,
-    SpendRowWithoutKey,
+    CohortSpend, OutcomeSpend, SessionSpend, SpendBy, SpendCi, SpendFigure, SpendKey,
+    SpendOutcomes, SpendRowWithoutKey,
 };
 use svc_model::time::Instant;
 
@@ -122,6 +122,15 @@ impl Surface {
         words.to_owned()
     }
 
+    /// Returns what a Session cost, unless none of its calls has a cost.
+    pub fn session_cost(self, spend: &SessionSpend) -> String {
+        let priced = spend.captured.items + spend.derived.items;
+        if priced == 0 && spend.unpriced_items > 0 {
+            return self.none.to_owned();
+        }
+        dollars(spend.cost_usd_micros)
+    }
+
     /// Says which price table costs were derived with, and why items have no price.
     pub fn spend_basis(self, report: &CohortSpend) -> String {
         let derived = match &report.price_table {
@@ -177,6 +186,8 @@ impl Surface {
 
 #[cfg(test)]
 mod tests {
+    use svc_model::spend::ItemCost;
+
     use super::*;
     use crate::{CONSOLE, SHELL};
 
@@ -236,6 +247,26 @@ mod tests {
             CONSOLE.spend_key(&key(serde_json::json!({"row": "new_word"}))),
             "new word"
         );
+    }
+
+    #[test]
+    fn a_cost_that_is_unknown_is_not_zero() {
+        let spend = |priced, unpriced_items| SessionSpend {
+            derived: ItemCost {
+                items: priced,
+                cost_usd_micros: 0,
+            },
+            unpriced_items,
+            ..SessionSpend::default()
+        };
+        for (priced, unpriced, shown) in [
+            (0, 0, "$0.0000"),
+            (1, 0, "$0.0000"),
+            (1, 1, "$0.0000"),
+            (0, 1, "-"),
+        ] {
+            assert_eq!(SHELL.session_cost(&spend(priced, unpriced)), shown);
+        }
     }
 
     #[test]

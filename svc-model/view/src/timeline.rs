@@ -5,6 +5,7 @@ use svc_model::query::TimelineEvent;
 use svc_model::usage::UsageSource;
 
 use crate::product::{model_or, product};
+use crate::spend::dollars;
 use crate::surface::Surface;
 
 impl Surface {
@@ -105,7 +106,7 @@ impl Surface {
                 let what = [
                     Some(model),
                     tokens,
-                    cost_usd_micros.map(usd),
+                    cost_usd_micros.map(dollars),
                     lasted(*duration_ms),
                     why,
                 ];
@@ -137,18 +138,6 @@ fn client(source: &Open<UsageSource>) -> &str {
         Open::Known(UsageSource::GeminiCli) => "gemini-cli",
         Open::Known(UsageSource::GenAi) => "opentelemetry",
         other => other.as_str(),
-    }
-}
-
-/// Returns a cost in dollars, to the hundredth of a cent, and to the micro-dollar if it is less.
-pub fn usd(micros: i64) -> String {
-    let (whole, rest) = (micros / 1_000_000, (micros % 1_000_000).abs());
-    let sign = if micros < 0 { "-" } else { "" };
-    let whole = whole.abs();
-    if rest % 100 == 0 {
-        format!("{sign}${whole}.{:04}", rest / 100)
-    } else {
-        format!("{sign}${whole}.{rest:06}")
     }
 }
 

@@ -167,7 +167,7 @@ async fn asked(client: &Client) -> (Vec<DoctorCheck>, Option<bool>) {
                 keeps_mirrors = counts.keeps_mirrors;
                 checks.extend(captured(&counts));
                 checks.push(searching(&counts));
-                checks.extend(prices::check(client).await);
+                checks.extend(prices::checks(client).await);
             }
             Err(error) => {
                 let mend = match error.kind() {

@@ -258,3 +258,37 @@ fn cells(figure: &SpendFigure) -> [String; 6] {
         SHELL.whole(figure.unpriced_items),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_over_too_many_calls_names_the_one_that_covers_more() {
+        let question = |by, outcomes| SpendQuestion {
+            by,
+            rows_max: 1,
+            outcomes,
+        };
+        let hint = "by model, session, user or agent, --no-outcomes covers 1000000 calls";
+        for (bound, question, has_hint) in [
+            (ReportBound::Evidence, question(SpendBy::Model, true), true),
+            (
+                ReportBound::Evidence,
+                question(SpendBy::Commit, false),
+                true,
+            ),
+            (
+                ReportBound::Evidence,
+                question(SpendBy::Model, false),
+                false,
+            ),
+            (ReportBound::Reply, question(SpendBy::Model, true), false),
+        ] {
+            let refused = refused(Error::ReportBound(bound), question);
+            assert_eq!(refused.code(), "report_bound");
+            let hints = refused.hints().iter().any(|said| said.contains(hint));
+            assert_eq!(hints, has_hint, "{bound:?} {question:?}");
+        }
+    }
+}

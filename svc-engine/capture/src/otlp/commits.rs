@@ -11,6 +11,7 @@ use svc_model::repository::{RepositoryHost, RepositoryName, RepositoryProvider};
 use super::claude_code::{CALL, user};
 use super::logged::ExportedRecord;
 use crate::Receipt;
+use crate::repository_url::host_and_path;
 use svc_messages::embedded;
 
 /// What git printed of the commit.
@@ -90,7 +91,8 @@ impl<'a> NamedAttributes<'a> {
     fn repository(&self) -> Option<NamedRepository> {
         let provider = self.text("vcs.provider.name").map(str::to_ascii_lowercase);
         let provider = provider.and_then(|name| RepositoryProvider::from_wire(&name));
-        if let Some((host, path)) = self.text("vcs.repository.url.full").and_then(parts_of_url) {
+        let url = self.text("vcs.repository.url.full");
+        if let Some((host, path)) = url.and_then(host_and_path) {
             return Some(NamedRepository {
                 provider,
                 host: Some(RepositoryHost::new(host)?),
@@ -116,22 +118,6 @@ impl<'a> NamedAttributes<'a> {
         let text = self.parameters?.get(name)?.as_text()?;
         Some(text).filter(|text| !text.is_empty())
     }
-}
-
-/// Returns the host and the path in the URL of a repository: `https://host/owner/name.git`,
-/// `ssh://git@host:22/owner/name` or `git@host:owner/name.git`.
-fn parts_of_url(url: &str) -> Option<(&str, &str)> {
-    let url = url.trim();
-    let (authority, path) = match url.split_once("://") {
-        Some((_, rest)) => rest.split_once('/')?,
-        None => url.split_once(':')?,
-    };
-    let host = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
-    let host = host.split_once(':').map_or(host, |(host, _)| host);
-    let path = path.trim_matches('/');
-    Some((host, path.strip_suffix(".git").unwrap_or(path)))
 }
 
 #[cfg(test)]

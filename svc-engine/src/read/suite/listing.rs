@@ -18,6 +18,7 @@ impl Stage {
             &CursorKey::derive(b"a secret"),
             request,
             None,
+            None,
         )
     }
 

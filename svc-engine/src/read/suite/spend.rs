@@ -3,6 +3,7 @@
 use svc_engine_fact::testing::builders::{text, usage};
 use svc_engine_fact::{CallKey, CallKeyKind, InferenceCall, PullRequestMerge, UsageReceipt};
 use svc_engine_store::testing::price_table;
+use svc_model::problem::ReportBound;
 use svc_model::reports::ReportScope;
 use svc_model::spend::{
     CohortSpend, SpendBy, SpendFigure, SpendKey, SpendRequest, SpendRow, UnpricedReason,
@@ -11,6 +12,7 @@ use svc_model::usage::{CallUsage, TokenCounts};
 
 use super::reports::{Forge, GUESSED, NOTED, Sources};
 use super::*;
+use crate::read::reports::items;
 
 /// The repository id of [`Forge`].
 const NUMBER: u32 = 101;
@@ -408,5 +410,37 @@ fn a_receipt_follows_its_call_wherever_its_own_time_lies(
     assert_eq!(
         (report.total.cost_usd_micros, report.joined_receipts.ids),
         (3, 1)
+    );
+}
+
+#[rstest]
+fn more_items_than_a_report_covers_are_refused(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let priced = |number, cost| {
+        stage.priced_call(number, "s1", "done", |call| {
+            sonnet(call);
+            call.usage.cost_usd_micros = Some(cost);
+        })
+    };
+    stage.add([priced(1, 3), priced(2, 5), receipt(22, "req_5", 7)]);
+    let extent = Extent::from(&scope());
+    for (items_max, is_refused) in [(1, true), (2, true), (3, false)] {
+        let read = items::read(&mut stage.snapshot(), &extent, items_max);
+        match read {
+            Ok(items) => assert!(!is_refused && items.len() == 3, "{items_max}"),
+            Err(error) => {
+                let is_bound = matches!(error, Error::ReportBound(ReportBound::Evidence));
+                assert!(is_refused && is_bound, "{items_max}: {error:?}");
+            }
+        }
+    }
+    // Each cost is a number, but not their sum.
+    stage.add([priced(3, i64::MAX)]);
+    let report = stage.spend_of(&Sources::new(), &SpendRequest::new(scope()));
+    assert!(
+        matches!(report, Err(Error::ReportBound(ReportBound::Reply))),
+        "{report:?}"
     );
 }

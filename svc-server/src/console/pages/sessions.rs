@@ -17,13 +17,14 @@ use crate::console::text::{ago, inert};
 use crate::console::visit::Visit;
 
 /// The filters of the list, by the names of the route's parameters.
-const NARROWING: [&str; 7] = [
+const NARROWING: [&str; 8] = [
     "captured_after",
     "captured_before",
     "user_id",
     "model",
     "agent_harness",
     "repo",
+    "spend",
     "limit",
 ];
 
@@ -71,11 +72,7 @@ fn shown(visit: &Visit, list: &SessionList) -> Markup {
         @if list.sessions.is_empty() {
             p { "No matching Sessions." }
         } @else {
-            (table("Sessions, latest first", &[
-                Column::Text("session"), Column::Text("began"), Column::Text("last seen"),
-                Column::Number("calls"), Column::Text("models"), Column::Text("agent"),
-                Column::Text("user"), Column::Text("repository"), Column::Text("title"),
-            ], list.sessions.iter().map(|session| row(session, visit.now)).collect()))
+            (listed(list, visit.now))
         }
         @if visit.given("cursor").is_some() || next.is_some() {
             nav.pages aria-label="Pages" {
@@ -91,8 +88,33 @@ fn shown(visit: &Visit, list: &SessionList) -> Markup {
     }
 }
 
+/// Returns the table of Sessions, with their costs if these were asked for.
+fn listed(list: &SessionList, now: Instant) -> Markup {
+    let mut columns = vec![
+        Column::Text("session"),
+        Column::Text("began"),
+        Column::Text("last seen"),
+        Column::Number("calls"),
+        Column::Text("models"),
+        Column::Text("agent"),
+        Column::Text("user"),
+        Column::Text("repository"),
+        Column::Text("title"),
+    ];
+    if list.sessions.iter().any(|session| session.spend.is_some()) {
+        columns.push(Column::Number("cost at list price"));
+        columns.push(Column::Number("not priced"));
+    }
+    let rows = list.sessions.iter().map(|session| row(session, now));
+    table("Sessions, latest first", &columns, rows.collect())
+}
+
 fn row(session: &SessionSummary, now: Instant) -> Vec<Markup> {
-    vec![
+    let cost = session.spend.iter().flat_map(|spend| {
+        let unpriced = CONSOLE.whole(spend.unpriced_items);
+        [CONSOLE.session_cost(spend), unpriced].map(|text| html! { (text) })
+    });
+    let mut cells = vec![
         link(&session.session_id),
         ago(session.first_observed_at, now),
         ago(session.last_observed_at, now),
@@ -102,7 +124,9 @@ fn row(session: &SessionSummary, now: Instant) -> Vec<Markup> {
         html! { (CONSOLE.list(session.user_ids.iter().map(UserId::as_str))) },
         html! { (CONSOLE.list(session.repositories.iter().map(RepositoryName::as_str))) },
         html! { (CONSOLE.list(session.title.as_deref())) },
-    ]
+    ];
+    cells.extend(cost);
+    cells
 }
 
 /// Links to a Session.

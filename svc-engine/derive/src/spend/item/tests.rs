@@ -3,6 +3,7 @@ use svc_engine_fact::testing::builders::{at, id};
 use svc_model::spend::ItemCost;
 
 use super::*;
+use crate::price::PriceFile;
 use crate::spend::of_session;
 
 fn key(id: &str) -> CallKey {
@@ -55,7 +56,7 @@ fn a_call_is_spent_once_whoever_reports_it() {
         sighting(15, "4", Some(5)),
         sighting(16, "5", None),
     ];
-    let spend = of_session(&calls, receipts, &CallKeys::default());
+    let spend = of_session(&calls, receipts, &CallKeys::default(), None);
     assert_eq!((spend.calls, spend.receipts_only), (3, 2));
     let captured = ItemCost {
         items: 3,
@@ -64,6 +65,29 @@ fn a_call_is_spent_once_whoever_reports_it() {
     assert_eq!((spend.captured, spend.unpriced_items), (captured, 2));
     assert_eq!((spend.cost_usd_micros, spend.items_without_counts), (55, 0));
     assert_eq!(spend.derived, ItemCost::default());
+}
+
+#[test]
+fn what_no_source_says_of_a_session_is_derived_by_the_table() {
+    let file = br#"{"m":{"input_cost_per_token":1e-6,"output_cost_per_token":2e-6}}"#;
+    let book = PriceFile::read(file).unwrap().book;
+    let without_model = Sighting {
+        model: None,
+        ..sighting(3, "3", None)
+    };
+    let calls = [
+        sighting(1, "1", Some(40)),
+        sighting(2, "2", None),
+        without_model,
+    ];
+    let receipts = vec![sighting(11, "4", None)];
+    let spend = of_session(&calls, receipts, &CallKeys::default(), Some(&book));
+    let of = |items, cost_usd_micros| ItemCost {
+        items,
+        cost_usd_micros,
+    };
+    assert_eq!((spend.captured, spend.derived), (of(1, 40), of(2, 26)));
+    assert_eq!((spend.cost_usd_micros, spend.unpriced_items), (66, 1));
 }
 
 #[test]
