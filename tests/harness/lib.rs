@@ -8,6 +8,7 @@
 //! | [`postgres`] | one PostgreSQL cluster for the whole run |
 //! | [`own_cluster`] | a PostgreSQL server for one test, to fill, kill, copy and promote |
 //! | [`git`](mod@git), [`git_server`], [`processes`] | repositories, good and bad forges, and what was left running |
+//! | [`forge`] | a forge with a real repository, which reports to a service |
 //! | [`http`] | requests that a polite client would not send |
 //! | [`network`] | a network in front of the database that can go silent, lose an answer or lead elsewhere |
 //! | [`case`](mod@case), [`variables`], [`pattern`], [`player`] | the black-box cases of `cases/` |
@@ -27,6 +28,7 @@
 pub mod case;
 pub mod delivery;
 pub mod foreign;
+pub mod forge;
 pub mod http;
 pub mod network;
 pub mod own_cluster;

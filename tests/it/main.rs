@@ -61,6 +61,7 @@ mod mirror;
 mod open_telemetry;
 mod outage;
 mod outbox;
+mod overview;
 mod own_events;
 mod own_gateway;
 mod payload_schemas;

@@ -4,7 +4,7 @@ mod configuration;
 mod demo;
 mod doctor;
 mod evidence;
-mod next;
+pub(crate) mod next;
 mod refusals;
 
 use std::time::Duration;

@@ -25,7 +25,11 @@ fn pasted(line: &str, home: &Path, path: &OsStr, variables: &[(&str, &str)]) -> 
 }
 
 /// Runs these lines and every command that they suggest. Returns all lines that were run.
-fn follow(lines: Vec<String>, path: &OsStr, variables: &[(&str, &str)]) -> BTreeSet<String> {
+pub(crate) fn follow(
+    lines: Vec<String>,
+    path: &OsStr,
+    variables: &[(&str, &str)],
+) -> BTreeSet<String> {
     let mut waiting = lines;
     let mut seen = BTreeSet::new();
     while let Some(line) = waiting.pop() {

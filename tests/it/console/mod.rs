@@ -117,3 +117,17 @@ fn links(page: &str) -> Vec<String> {
         .map(|href| href.replace("&amp;", "&"))
         .collect()
 }
+
+/// Returns the texts of a page without its elements, with one blank between two.
+pub(crate) fn words(page: &str) -> String {
+    let mut text = String::new();
+    for (place, piece) in page.split('<').enumerate() {
+        let piece = match piece.split_once('>') {
+            Some((_, text)) if place > 0 => text,
+            _ => piece,
+        };
+        text.push_str(piece);
+        text.push(' ');
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

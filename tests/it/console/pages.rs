@@ -10,7 +10,7 @@ use harness::pattern::dig;
 use harness::server::{Backend, OPERATOR_TOKEN, Server};
 use svc_model::json::Json;
 
-use super::{SESSION, configured, links, open, signed_in, start};
+use super::{SESSION, configured, links, open, signed_in, start, words};
 
 on_both_backends! {
     health_shows_what_is_stored_what_arrives_and_what_is_missing,
@@ -48,20 +48,6 @@ fn page(server: &Server, cookies: &str, path: &str) -> String {
     let reply = open(server, cookies, path);
     assert_eq!(reply.status, 200, "{path}: {}", reply.text());
     reply.text()
-}
-
-/// Returns the texts of a page without its elements, with one blank between two.
-fn words(page: &str) -> String {
-    let mut text = String::new();
-    for (place, piece) in page.split('<').enumerate() {
-        let piece = match piece.split_once('>') {
-            Some((_, text)) if place > 0 => text,
-            _ => piece,
-        };
-        text.push_str(piece);
-        text.push(' ');
-    }
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn health_shows_what_is_stored_what_arrives_and_what_is_missing(backend: Backend) {

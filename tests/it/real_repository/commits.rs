@@ -3,7 +3,7 @@
 use harness::server::Server;
 use serde_json::{Value, json};
 
-use super::forge::Commits;
+use super::history::Commits;
 use super::{SIMILAR, read};
 
 const IDENTITY: &str = "repository_provider=github&repository_host=github.com&repository_id=7";

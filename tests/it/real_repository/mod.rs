@@ -44,21 +44,18 @@
 //! | `N` | `net.py` | four | note | 1 |
 
 mod commits;
-mod forge;
+mod history;
 mod lifecycle;
 mod merges;
 mod models;
 mod shell;
 mod work;
 
-use harness::git::Repository;
-use harness::git_server::Daemon;
+use harness::forge::Forge;
 use harness::http::Request;
 use harness::server::{Backend, Configuration, OPERATOR_TOKEN, Server};
 use serde_json::Value;
 use svc_engine::clock::Clock;
-
-use self::forge::Forge;
 
 on_both_backends! {
     every_number_of_a_real_repository_matches_the_count_by_hand,
@@ -93,14 +90,9 @@ fn every_number_of_a_real_repository_matches_the_count_by_hand(backend: Backend)
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
-    let repository = Repository::create();
-    let forge = Forge {
-        daemon: Daemon::start(repository.folder()),
-        repository,
-        server: &server,
-    };
+    let forge = Forge::start(&server);
     work::deliver(&server);
-    let commits = forge.play();
+    let commits = history::play(&forge);
     work::check(&server, &commits);
     let day = 24 * 60 * 60 * 1_000_000;
     let moment = |days: i64| {
@@ -117,7 +109,8 @@ fn every_number_of_a_real_repository_matches_the_count_by_hand(backend: Backend)
 
     // Pull request 3 is merged last, when no further push would bring its head. So the service must
     // request it by its id. Until then, it is unknown for every commit whether it was merged.
-    forge.merged(3, (8, &commits.fork_head), &commits.fork_squashed);
+    let fork_head = (8, commits.fork_head.as_str());
+    forge.merged(3, fork_head, &commits.base, &commits.fork_squashed);
     forge.eventually("the head of the fork is fetched", || {
         let membership = &lifecycle()["merge_durability"]["membership"];
         membership.get("ancestry_check_failed").is_none()

@@ -3,7 +3,7 @@
 use harness::http::Request;
 use harness::server::{OPERATOR_TOKEN, Server};
 
-use super::forge::Commits;
+use super::history::Commits;
 use super::{SIMILAR, read};
 use crate::cli::{done, svc};
 

@@ -4,7 +4,7 @@ use harness::delivery::{Call, ci_outcome, log_record, logs};
 use harness::server::Server;
 use serde_json::json;
 
-use super::forge::Commits;
+use super::history::Commits;
 use super::{LEXER, NET, PAGER, PARSER};
 
 /// Stores what the agents did.
