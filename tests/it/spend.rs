@@ -362,7 +362,7 @@ fn models_without_a_price_are_listed_and_diagnosed(backend: Backend) {
     let diagnosis = doctor();
     let expected = "priced calls warning 1 of 3 of the last 7 days (33%); not priced: \
                     model_not_in_table 2; not in the table: model-of-ours\n\
-                    fix: load a newer file: svc prices load FILE; svc prices check lists the models\n";
+                    fix: load a newer file: svc prices load FILE; the models: svc prices check\n";
     assert!(diagnosis.contains(expected), "{diagnosis}");
     let listed = done(&svc(&server, &["prices", "check", "--json"]));
     let listed: Value = serde_json::from_str(&listed).expect("JSON");

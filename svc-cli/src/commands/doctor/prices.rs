@@ -93,7 +93,7 @@ fn share(recent: &RecentSpend) -> DoctorCheck {
     DoctorCheck::warning(
         SHARE,
         found,
-        format!("{LOAD}; svc prices check lists the models"),
+        format!("{LOAD}; the models: svc prices check"),
     )
 }
 

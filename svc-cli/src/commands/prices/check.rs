@@ -189,7 +189,7 @@ mod tests {
         let models = [absent(Some("openai"), "m\u{1b}", 12), absent(None, "n", 1)];
         let table = "provider  model    calls without a price\n\
                      openai    m\\u{1b}                     12\n\
-                     -         n                           1\n";
+                     -         n                            1\n";
         assert_eq!(render(&models, true), table);
         assert_eq!(
             render(&models, false),
