@@ -65,7 +65,7 @@ fn figure(figure: &SpendFigure) -> String {
             dollars(figure.captured.cost_usd_micros),
             dollars(figure.derived.cost_usd_micros)
         ),
-        format!("{} calls", figure.calls),
+        SHELL.calls_of_models(figure.calls),
     ];
     if figure.receipts_only > 0 {
         said.push(format!("{} known by receipts only", figure.receipts_only));

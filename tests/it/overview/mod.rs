@@ -44,9 +44,9 @@ const SENTENCES: [(u32, &str); 2] = [
     ),
 ];
 
-/// Returns what a call writes.
+/// Returns what a call writes: more than the words around it, which a commit lacks.
 fn code(call: u32) -> String {
-    let words = (0..8).map(|word| format!("w{call}_{word}"));
+    let words = (0..40).map(|word| format!("w{call}_{word}"));
     words.collect::<Vec<_>>().join(" ")
 }
 

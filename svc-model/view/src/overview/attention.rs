@@ -43,7 +43,7 @@ impl Surface {
                 format!("{repo}: CI failed at {sha}{merged}{workflows}; {sessions} behind it")
             }
             Attention::DeletedEdits { session_id, calls } => {
-                let calls = self.many(*calls, "call", "calls");
+                let calls = self.calls_of_models(*calls);
                 let session = self.escape(session_id.as_str());
                 format!("Session {session}: all edits of {calls} were gone before its end")
             }

@@ -63,6 +63,11 @@ impl Surface {
         format!("{} {what}", self.whole(count))
     }
 
+    /// Returns a number of calls of models.
+    pub fn calls_of_models(self, count: u64) -> String {
+        self.many(count, "call", "calls")
+    }
+
     /// Returns a number of changes.
     pub fn changes(self, count: u64) -> String {
         self.many(count, "change", "changes")
@@ -125,7 +130,7 @@ impl Surface {
     }
 
     fn calls_in_sessions(self, figures: &OverviewFigures) -> String {
-        let calls = self.many(figures.calls, "call", "calls");
+        let calls = self.calls_of_models(figures.calls);
         let sessions = self.many(figures.sessions, "Session", "Sessions");
         let people = match figures.people {
             0 => String::new(),

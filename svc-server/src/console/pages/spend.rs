@@ -118,7 +118,8 @@ fn checked(total: &SpendFigure, ci: &SpendCi) -> Markup {
 }
 
 fn part(name: &str, figure: &SpendFigure, total: &SpendFigure) -> Part {
-    let (calls, cost) = (whole(figure.items()), dollars(figure.cost_usd_micros));
+    let calls = CONSOLE.calls_of_models(figure.items());
+    let cost = dollars(figure.cost_usd_micros);
     let unpriced = match figure.unpriced_items {
         0 => String::new(),
         unpriced => format!(", {} not priced", whole(unpriced)),
@@ -127,6 +128,6 @@ fn part(name: &str, figure: &SpendFigure, total: &SpendFigure) -> Part {
         label: name.to_owned(),
         count: figure.cost_usd_micros.unsigned_abs(),
         whole: total.cost_usd_micros.unsigned_abs(),
-        text: format!("{cost} ({calls} calls{unpriced})"),
+        text: format!("{cost} ({calls}{unpriced})"),
     }
 }

@@ -14,6 +14,7 @@ const PATH: &str = "/console";
 /// The place of the list on the page.
 pub(super) const LIST: &str = "sessions";
 const DAYS: &str = "days";
+const AS_OF: &str = "as_of";
 const MODEL: &str = "model";
 const OUTCOME: &str = "outcome";
 /// The parameters that select a repository.
@@ -32,7 +33,7 @@ const NARROWING: [&str; 6] = [
     MODEL,
     "user_id",
 ];
-const TIME: [&str; 2] = [DAYS, "as_of"];
+const TIME: [&str; 2] = [DAYS, AS_OF];
 
 /// Returns the address of the list of the Sessions behind a figure, on a page without a list.
 pub(super) fn behind(page: Link, outcome: OverviewOutcome) -> Link {
@@ -56,6 +57,14 @@ impl<'v> Filters<'v> {
     /// Returns the figure whose Sessions are listed.
     pub(super) fn outcome(&self) -> Option<OverviewOutcome> {
         self.0.given(OUTCOME).and_then(OverviewOutcome::from_wire)
+    }
+
+    /// Returns the address of the page of what the calls cost, unless its sum is of other calls than
+    /// the figures: it ends now, and is of all calls.
+    pub(super) fn spend(&self) -> Option<Link> {
+        let is_same = !self.is_narrowed() && self.0.given(AS_OF).is_none();
+        let days = self.0.given(DAYS).unwrap_or(OverviewDays::Seven.as_str());
+        is_same.then(|| Link::to("/console/spend").with(DAYS, days))
     }
 
     /// Returns the address of this page without some of its filters, and without its list.

@@ -50,7 +50,7 @@ fn shown(visit: &Visit, filters: &Filters<'_>, overview: &Overview, mirrors: &Ma
         (mirrors)
         (caveat::of_lost_mirrors(overview.lost_mirrors))
         @if figures.calls > 0 {
-            (spend(overview))
+            (spend(overview, filters))
             (drawn::patterns())
             (drawn::flow(figures, filters))
             (drawn::strip(&overview.days))
@@ -109,7 +109,7 @@ fn nothing(visit: &Visit, filters: &Filters<'_>, overview: &Overview) -> Markup 
 }
 
 /// Shows what the calls cost, unless nothing has a cost.
-fn spend(overview: &Overview) -> Markup {
+fn spend(overview: &Overview, filters: &Filters<'_>) -> Markup {
     let spend = &overview.figures.spend;
     let is_known = spend.captured.items + spend.derived.items > 0;
     let days = match overview.window.days {
@@ -120,7 +120,10 @@ fn spend(overview: &Overview) -> Markup {
         @if is_known {
             (fields(vec![(
                 format!("Spend of the {days}, at list price"),
-                html! { a href="/console/spend" { (CONSOLE.cost(spend)) } },
+                html! {
+                    @let cost = CONSOLE.cost(spend);
+                    @if let Some(link) = filters.spend() { a href=(link) { (cost) } } @else { (cost) }
+                },
             )]))
         }
     }
