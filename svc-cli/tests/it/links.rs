@@ -108,7 +108,7 @@ async fn a_commit_of_the_main_branch_of_the_demo_names_the_sessions_behind_it() 
 
     let shown = run(&["investigate", "70030"]);
     for expected in [
-        "Sessions  none observed at it; 2 at commits whose work it has\n",
+        "  none observed at it; 2 at commits whose work it has\n",
         "  through pull request 16 (squash, merged 20",
         "\nSession orders-webhooks-code, at ",
         ", through pull request 16 (squash)\nseen ",
