@@ -67,11 +67,10 @@ fn selects(week: &Week, address: &str, call: &WeekCall) -> bool {
     query.split('&').all(|pair| {
         let (name, value) = pair.split_once('=').expect("a parameter");
         match name {
-            "days" => true,
             "outcome" => week.counts(value, call),
             "model" => call.model == value,
             "repository_id" => value == "7" && week.is_in_repository(call),
-            "repository_provider" | "repository_host" => true,
+            "days" | "repository_provider" | "repository_host" => true,
             _ => panic!("{address}"),
         }
     })
