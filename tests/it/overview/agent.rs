@@ -59,6 +59,7 @@ pub(super) fn check(server: &Server, week: &Week, commits: &Commits) {
             said.contains(&format!("at list price: {total} (")),
             "{said}"
         );
+        assert!(!said.contains(" 1 calls"), "{said}");
         for row in week.division("pull-request") {
             let cost = format!(": {} (", dollars(row.cost));
             assert!(said.contains(&cost), "{}: {cost}\n{said}", row.name);
