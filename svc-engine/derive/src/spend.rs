@@ -15,8 +15,8 @@ pub use report::{Question, Work, report};
 use crate::price::PriceBook;
 
 /// Returns what the visible calls and receipts of a Session cost, by the table in force where no
-/// source says so. A receipt with a key of a call `beyond` these, which is quarantined or which
-/// another Session has, forms no item. A sum beyond 2^63-1 is 2^63-1.
+/// source says so. A hidden call is not counted, and a receipt that joins one, or that has a key of a
+/// call `beyond` these, which is quarantined or which another Session has, forms no item. A sum beyond 2^63-1 is 2^63-1.
 pub fn of_session(
     calls: &[Sighting],
     receipts: Vec<Sighting>,
@@ -25,7 +25,7 @@ pub fn of_session(
 ) -> SessionSpend {
     let items = items(calls, receipts, beyond);
     let mut spend = SessionSpend {
-        calls: calls.len() as u64,
+        calls: calls.iter().filter(|call| !call.is_hidden).count() as u64,
         receipts_only: (items.len() - calls.len()) as u64,
         ..SessionSpend::default()
     };

@@ -64,7 +64,7 @@ pub(super) fn session_spend(
     } else {
         HashMap::new()
     };
-    let calls: Vec<Sighting> = calls
+    let mut calls: Vec<Sighting> = calls
         .into_iter()
         .map(|call| {
             let earlier = earlier.get(&call.inference_call_id).copied();
@@ -77,6 +77,10 @@ pub(super) fn session_spend(
             }
         })
         .collect();
+    if !receipts.is_empty() {
+        let hidden = snapshot.hidden_session_call_usage(session_id)?;
+        calls.extend(hidden.into_iter().map(of_hidden_call));
+    }
     let receipts = receipts.into_iter().map(of_receipt).collect();
     let elsewhere = identities.elsewhere.into_iter();
     let beyond = elsewhere.chain(identities.hidden).collect();
@@ -114,6 +118,15 @@ pub(super) fn of_call(call: CallUsageRow) -> Sighting {
         tier: usage.tier.map(Into::into),
         cost_usd_micros: usage.cost_usd_micros,
         keys: call.keys,
+        is_hidden: false,
+    }
+}
+
+/// Returns what a call in quarantine says of what was used: its receipts are in quarantine with it.
+pub(super) fn of_hidden_call(call: CallUsageRow) -> Sighting {
+    Sighting {
+        is_hidden: true,
+        ..of_call(call)
     }
 }
 
@@ -132,6 +145,7 @@ pub(super) fn of_receipt(receipt: UsageReceipt) -> Sighting {
         unsplit_input: None,
         tier: receipt.tier.map(Into::into),
         cost_usd_micros: receipt.cost_usd_micros,
+        is_hidden: false,
     }
 }
 

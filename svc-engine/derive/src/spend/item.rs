@@ -53,6 +53,8 @@ pub struct Sighting {
     pub cost_usd_micros: Option<i64>,
     /// What identifies the call of the model.
     pub keys: Vec<CallKey>,
+    /// Whether it is a call in quarantine, which takes its receipts with it.
+    pub is_hidden: bool,
 }
 
 impl Sighting {
@@ -194,8 +196,8 @@ enum Place {
 }
 
 /// Returns the items of calls and receipts: first those of the calls, in their order, then the groups
-/// of receipts without a call. A receipt with a key of a call `beyond` these, visible or in
-/// quarantine, forms no item.
+/// of receipts without a call. A hidden call forms no item, and neither does a receipt that joins one,
+/// or that has a key of a call `beyond` these, visible or in quarantine.
 pub fn items(calls: &[Sighting], mut receipts: Vec<Sighting>, beyond: &CallKeys) -> Vec<Item> {
     // The receipt that was captured first says what a call cost.
     receipts.sort_by_key(|receipt| (receipt.captured_at, receipt.fact_id));
@@ -211,6 +213,8 @@ pub fn items(calls: &[Sighting], mut receipts: Vec<Sighting>, beyond: &CallKeys)
             Place::Beyond => {}
         }
     }
+    let mut hidden = calls.iter().map(|call| call.is_hidden);
+    items.retain(|_| !hidden.next().unwrap_or(false));
     items.extend(groups(&alone));
     items
 }

@@ -17,10 +17,11 @@ use svc_model::time::Instant;
 
 use super::calls::in_halves;
 use super::halves::look_up;
+use super::population::up_to;
 use super::{Extent, minutes_later};
 use crate::error::Error;
 use crate::read::earlier_cost::earlier_cost;
-use crate::read::spend::{of_call, of_receipt};
+use crate::read::spend::{of_call, of_hidden_call, of_receipt};
 
 /// How long before and after a cohort calls are read that its receipts may be about by their counts,
 /// four times as far apart as these may be.
@@ -41,6 +42,9 @@ pub(in crate::read) fn read(
     let cohort = extent.observed();
     let mut calls = calls(snapshot, extent, items_max)?;
     let receipts = receipts(snapshot, extent, &calls)?;
+    if !receipts.is_empty() && snapshot.quarantine_revision()? > 0 {
+        calls.extend(hidden_calls(snapshot, extent)?);
+    }
     let beyond = tie(snapshot, &mut calls, &receipts, extent.as_of)?;
     let mut items = spend::items(&calls, receipts, &beyond);
     items.retain(|item| cohort.contains(&item.at));
@@ -138,6 +142,18 @@ fn calls(
         calls.push(call);
     }
     Ok(calls)
+}
+
+/// Reads the calls in quarantine that receipts of the cohort may be about by their counts.
+fn hidden_calls(snapshot: &mut Snapshot<'_>, extent: &Extent) -> Result<Vec<Sighting>, Error> {
+    let near = around(&extent.observed(), CALL_MINUTES);
+    let (mut hidden, mut texts) = (Vec::new(), Texts::default());
+    let mut take = up_to(&mut hidden, SPEND_RECEIPTS_MAX);
+    snapshot.hidden_call_usage_observed(near, extent.as_of, |call| {
+        take(texts.shared(of_hidden_call(call)))
+    })?;
+    drop(take);
+    Ok(hidden)
 }
 
 fn cost(

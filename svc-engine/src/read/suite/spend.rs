@@ -13,6 +13,7 @@ use svc_model::usage::{CallUsage, TokenCounts};
 use super::reports::{Forge, GUESSED, NOTED, Sources};
 use super::*;
 use crate::read::reports::items;
+use crate::read::spend::session_spend;
 
 /// The repository id of [`Forge`].
 const NUMBER: u32 = 101;
@@ -332,6 +333,53 @@ fn each_kind_of_row_divides_what_was_spent(
         stage.spend(&sources, SpendBy::Model).total.cost_usd_micros,
         49_520
     );
+}
+
+#[rstest]
+fn a_call_in_quarantine_takes_the_receipt_that_only_its_counts_join(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let sources = Sources::new();
+    let tokens = TokenCounts {
+        input_tokens_uncached: Some(7),
+        output_tokens: Some(5),
+        ..TokenCounts::default()
+    };
+    let receipt = UsageReceipt {
+        session_id: SessionId::new("s1").unwrap(),
+        model: Some("claude-sonnet-4-5".to_owned()),
+        tokens,
+        cost_usd_micros: Some(40),
+        occurred_at: at(1_000),
+        captured_at: at(1_001),
+        ..usage(21)
+    };
+    stage.add([
+        stage.priced_call(1, "s1", "done", |call| {
+            sonnet(call);
+            (call.input_tokens, call.output_tokens) = (Some(7), Some(5));
+            call.usage.cost_usd_micros = None;
+        }),
+        stage.priced_call(2, "s1", "hidden before", sonnet),
+        Append::UsageReceipt(Box::new(receipt)),
+    ]);
+    stage.quarantine(FactTable::InferenceCalls, id(2));
+    let items = |stage: &Stage| {
+        let total = stage.spend(&sources, SpendBy::Model).total;
+        (total.calls, total.receipts_only, total.cost_usd_micros)
+    };
+    let of_session = |stage: &Stage| {
+        let session = SessionId::new("s1").unwrap();
+        let spend = session_spend(&mut stage.snapshot(), &session, None).unwrap();
+        (spend.calls, spend.receipts_only, spend.cost_usd_micros)
+    };
+    assert_eq!(
+        (items(&stage), of_session(&stage)),
+        ((1, 0, 40), (1, 0, 40))
+    );
+    stage.quarantine(FactTable::InferenceCalls, id(1));
+    assert_eq!((items(&stage), of_session(&stage)), ((0, 0, 0), (0, 0, 0)));
 }
 
 #[rstest]

@@ -19,27 +19,53 @@ use crate::table::record::Record as _;
 use crate::table::sessions;
 use crate::table::sessions::calls_of_session;
 
-/// Selects what visible calls used.
+/// Selects what calls of a view used.
 macro_rules! call_usage {
-    ($($condition:expr),+) => {
+    ($view:literal, $($condition:expr),+) => {
         concat!(
             "SELECT f.inference_call_id, f.response_id, f.request_id, f.session_id, f.user_id,
             f.agent_harness, f.gateway_provider, f.observed_at_us, f.captured_at_us, f.model_provider, f.model,
             f.input_tokens, f.output_tokens, f.capture_source, f.cost_usd_micros,
             f.cache_read_tokens, f.cache_write_tokens, f.cache_write_5m_tokens,
             f.cache_write_1h_tokens, f.reasoning_tokens, f.tier
-            FROM visible_inference_calls f WHERE ",
+            FROM ", $view, " f WHERE ",
             $($condition),+
         )
     };
 }
 
-const CALL_USAGE: &str = call_usage!(calls_of_session!("$1", "$2"));
+/// Restricts the selected calls to those in quarantine.
+macro_rules! in_quarantine {
+    () => {
+        " AND f.inference_call_id IN (
+            SELECT q.fact_id FROM quarantine_log q
+            WHERE q.org_id = $1 AND q.fact_table = 'inference_calls')
+        AND NOT EXISTS (
+            SELECT 1 FROM visible_inference_calls v
+            WHERE v.inference_call_id = f.inference_call_id)"
+    };
+}
+
+const CALL_USAGE: &str = call_usage!("visible_inference_calls", calls_of_session!("$1", "$2"));
+
+const HIDDEN_CALL_USAGE: &str = call_usage!(
+    "all_inference_calls",
+    calls_of_session!("$1", "$2"),
+    in_quarantine!()
+);
 
 /// The organization is an expression, so that the index on this expression is used.
 const CALL_USAGE_OBSERVED: &str = call_usage!(
+    "visible_inference_calls",
     "f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
     AND f.captured_at_us + 0 <= $4 ORDER BY f.observed_at_us"
+);
+
+const HIDDEN_CALL_USAGE_OBSERVED: &str = call_usage!(
+    "all_inference_calls",
+    "f.org_id = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
+    AND f.captured_at_us + 0 <= $4",
+    in_quarantine!()
 );
 
 /// Restricts the selected receipts to a range of time.
@@ -67,7 +93,7 @@ const WITHOUT_USAGE: &str = concat!(
     " AND f.capture_source IS NULL"
 );
 
-/// What a visible call used.
+/// What a call used.
 #[derive(Clone, Debug)]
 pub struct CallUsageRow {
     /// The call.
@@ -168,6 +194,36 @@ impl Snapshot<'_> {
         self.connection()?.each(CALL_USAGE_OBSERVED, &keys, |row| {
             each(CallUsageRow::read(row)?)
         })
+    }
+
+    /// Returns what the calls of a Session used that are in quarantine.
+    pub fn hidden_session_call_usage(
+        &mut self,
+        session_id: &SessionId,
+    ) -> Result<Vec<CallUsageRow>, StoreError> {
+        let keys = [self.org_id.as_str().into(), session_id.as_str().into()];
+        self.connection()?
+            .all(HIDDEN_CALL_USAGE, &keys, CallUsageRow::read)
+    }
+
+    /// Passes on what the calls in quarantine used that were observed in a range and received by a
+    /// boundary, in any order.
+    pub fn hidden_call_usage_observed(
+        &mut self,
+        observed: Range<Instant>,
+        boundary: Instant,
+        mut each: impl FnMut(CallUsageRow) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let keys = [
+            self.org_id.as_str().into(),
+            observed.start.into(),
+            observed.end.into(),
+            boundary.into(),
+        ];
+        self.connection()?
+            .each(HIDDEN_CALL_USAGE_OBSERVED, &keys, |row| {
+                each(CallUsageRow::read(row)?)
+            })
     }
 
     /// Passes on the visible usage receipts of calls in a range that were received by a boundary, in

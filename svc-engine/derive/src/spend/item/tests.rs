@@ -31,6 +31,7 @@ fn sighting(number: u128, request_id: &str, cost_usd_micros: Option<i64>) -> Sig
         tier: None,
         cost_usd_micros,
         keys: vec![key(request_id)],
+        is_hidden: false,
     }
 }
 
@@ -39,6 +40,30 @@ fn without_counts(sighting: Sighting) -> Sighting {
         tokens: TokenCounts::default(),
         ..sighting
     }
+}
+
+#[test]
+fn a_hidden_call_takes_its_receipts_with_it_however_they_join() {
+    let mut hidden = [sighting(1, "1", Some(40)), sighting(2, "2", Some(2))];
+    for call in &mut hidden {
+        call.is_hidden = true;
+    }
+    let visible = [sighting(3, "3", None)];
+    let by_counts = Sighting {
+        keys: Vec::new(),
+        ..sighting(12, "", Some(10))
+    };
+    let receipts = vec![sighting(11, "1", Some(41)), by_counts];
+    let calls = [&visible[..], &hidden].concat();
+    let found = items(&calls, receipts.clone(), &CallKeys::default());
+    // The second receipt joins the earlier of the calls that are left, which is hidden.
+    let of: Vec<_> = found
+        .iter()
+        .map(|item| (item.call, item.receipts))
+        .collect();
+    assert_eq!(of, [(Some(id(3)), ReceiptCounts::default())]);
+    let spend = of_session(&calls, receipts, &CallKeys::default(), None);
+    assert_eq!((spend.calls, spend.receipts_only), (1, 0));
 }
 
 #[test]
