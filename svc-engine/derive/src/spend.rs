@@ -24,9 +24,10 @@ pub fn of_session(
     book: Option<&PriceBook>,
 ) -> SessionSpend {
     let items = items(calls, receipts, beyond);
+    let of_calls = items.iter().filter(|item| item.call.is_some()).count();
     let mut spend = SessionSpend {
-        calls: calls.iter().filter(|call| !call.is_hidden).count() as u64,
-        receipts_only: (items.len() - calls.len()) as u64,
+        calls: of_calls as u64,
+        receipts_only: (items.len() - of_calls) as u64,
         ..SessionSpend::default()
     };
     for item in &items {

@@ -63,7 +63,7 @@ const CALL_USAGE_OBSERVED: &str = call_usage!(
 
 const HIDDEN_CALL_USAGE_OBSERVED: &str = call_usage!(
     "all_inference_calls",
-    "f.org_id = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
+    "f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
     AND f.captured_at_us + 0 <= $4",
     in_quarantine!()
 );
