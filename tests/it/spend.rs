@@ -139,12 +139,12 @@ fn shell_and_agents_say_what_calls_cost(backend: Backend) {
     let head = "Spend 2026-07-07 to 2026-07-08, at list price\n".to_owned()
         + &table(
             "MODEL",
-            "anthropic claude-sonnet-4-5 1 1 $0.0405 $0.0000 $0.0405 0\n\
-             openai gpt-5 2 0 $0.0000 $0.0133 $0.0133 1\n\
+            "anthropic claude-sonnet-4-5 1 1 $0.0405 - $0.0405 0\n\
+             openai gpt-5 2 0 - $0.0133 $0.0133 1\n\
              total 3 1 $0.0405 $0.0133 $0.0538 1\n",
         )
         + &basis;
-    let none = "0 0 $0.0000 $0.0000 $0.0000 0\n";
+    let none = "0 0 - - - 0\n";
     let all = "3 1 $0.0405 $0.0133 $0.0538 1\n";
     let outcomes = table(
         "WHAT IT BECAME",

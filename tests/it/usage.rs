@@ -181,6 +181,20 @@ fn a_receipt_of_a_call_from_a_gateway_stands_with_the_call(backend: Backend) {
         printed.contains("$0.0012 at list price") && printed.contains("1 of calls above"),
         "{printed}"
     );
+
+    // A call in quarantine takes its receipt with it, so nothing is left to spend.
+    let id = dig(&shown, "timeline.0.fact_id").and_then(Json::as_str);
+    let hide = json!({ "table": "inference_calls", "fact_id": id, "reason": "a leak" });
+    let hide = Request::post("/v1/quarantine", hide.to_string()).bearer(OPERATOR_TOKEN);
+    assert_eq!(server.send(&hide).status, 200);
+    let other = Call::new("s-2", "two").envelope();
+    let reply = server.deliver("/ingest/gateway", other.to_string());
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    let list = server.read_json("/v1/sessions?spend=true");
+    for (member, value) in [("calls", 1), ("receipts_only", 0), ("cost_usd_micros", 0)] {
+        let found = dig(&list, &format!("sessions.0.spend.{member}"));
+        assert_eq!(found, Some(&exact(&json!(value))), "{member}");
+    }
 }
 
 fn without_receipts_no_answer_names_them(backend: Backend) {

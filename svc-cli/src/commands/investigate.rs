@@ -301,11 +301,12 @@ fn of_delivery(investigation: &Investigation, fields: &mut Fields) {
         let sessions = others.iter().flat_map(|other| &other.session_ids);
         let sessions = sessions.collect::<std::collections::BTreeSet<_>>().len();
         let more = if delivery.more { ", and more" } else { "" };
+        let commits = SHELL.many(others.len() as u64, "commit", "commits");
+        let sessions = SHELL.sessions(sessions as u64);
         fields.add(
             "delivered with it",
             format!(
-                "{} commits of the same push or pull request with observations, {sessions} Sessions{more}",
-                others.len()
+                "{commits} of the same push or pull request with observations, {sessions}{more}"
             ),
         );
     }

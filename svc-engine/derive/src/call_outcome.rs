@@ -66,6 +66,8 @@ pub struct ReachedCommit {
 
 /// What CI says now of the work of a commit: of the commit that holds the merged work, if it says
 /// anything of it; else of the commit itself.
+///
+/// A commit of which one workflow failed and another passed has failed here, as on its forge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Landed {
     /// The commit that CI speaks of.
@@ -80,13 +82,15 @@ pub struct Landed {
 
 impl Landed {
     fn of(commit_sha: &CommitSha, is_merge: bool, ci: Option<&CommitCi>) -> Self {
-        let runs = ci.into_iter().flat_map(|ci| &ci.runs);
-        let failed = runs.filter(|run| run.verdict == Some(Verdict::Failed));
+        let failed = ci.map(CommitCi::failed_workflows).unwrap_or_default();
         Self {
             commit_sha: commit_sha.clone(),
             is_merge,
-            verdict: ci.and_then(|ci| ci.verdict),
-            failed_workflows: failed.filter_map(|run| run.workflow.name.clone()).collect(),
+            verdict: match failed.first() {
+                Some(_) => Some(Verdict::Failed),
+                None => ci.and_then(|ci| ci.verdict),
+            },
+            failed_workflows: failed.iter().filter_map(|it| it.name.clone()).collect(),
         }
     }
 }
@@ -234,7 +238,8 @@ fn reached(
     commit_sha: &CommitSha,
 ) -> ReachedCommit {
     let pull_request = inputs.memberships.of(repository, commit_sha).cloned();
-    let own = Landed::of(commit_sha, false, evidence.ci.of(repository, commit_sha));
+    let own_ci = evidence.ci.of(repository, commit_sha);
+    let own = Landed::of(commit_sha, false, own_ci);
     let merge = pull_request.as_ref();
     let merge = merge.and_then(|pull_request| pull_request.merge_commit_sha.as_ref());
     let merged = merge.filter(|merge| *merge != commit_sha);
@@ -243,7 +248,7 @@ fn reached(
         repository: repository.clone(),
         commit_sha: commit_sha.clone(),
         pull_request,
-        verdict: own.verdict,
+        verdict: own_ci.and_then(|ci| ci.verdict),
         landed: merged
             .filter(|landed| landed.verdict.is_some())
             .unwrap_or(own),

@@ -4,7 +4,7 @@
 //! has the verdict that all of its runs with a verdict share, and none if they differ. A run whose
 //! outcomes contradict each other counts for no commit.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
@@ -156,6 +156,23 @@ impl CommitCi {
     /// Returns whether any run has attempts that passed and attempts that failed.
     pub fn suspected_flake(&self) -> bool {
         self.runs.iter().any(|run| run.suspected_flake)
+    }
+
+    /// Returns the workflows that failed, and of which no run passed. If a workflow ran several
+    /// times and its runs differ, nobody can tell which of them was the last.
+    pub fn failed_workflows(&self) -> BTreeSet<&Workflow> {
+        let of = |verdict| {
+            let runs = self
+                .runs
+                .iter()
+                .filter(move |run| run.verdict == Some(verdict));
+            runs.map(|run| (run.provider, &*run.workflow))
+        };
+        let passed: BTreeSet<_> = of(Verdict::Passed).collect();
+        of(Verdict::Failed)
+            .filter(|workflow| !passed.contains(workflow))
+            .map(|(_, workflow)| workflow)
+            .collect()
     }
 
     fn decide(&mut self) {

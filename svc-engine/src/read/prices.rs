@@ -9,8 +9,8 @@ use svc_model::limit::PRICE_TABLES_SHOWN_MAX;
 use svc_model::open::Open;
 use svc_model::request::NoParameters;
 use svc_model::spend::{
-    ModelPrice, ModelPriceRequest, ModelProviderName, PriceTableList, PriceTableName, TokenRate,
-    TokenRateAbove, TokenRates, UnpricedReason,
+    ModelPrice, ModelPriceRequest, ModelProviderName, PriceTable, PriceTableList, PriceTableName,
+    TokenRate, TokenRateAbove, TokenRates, UnpricedReason,
 };
 use svc_model::time::Instant;
 
@@ -56,16 +56,25 @@ pub(in crate::read) fn book_in_force(
     memory: &PriceMemory,
     as_of: Instant,
 ) -> Result<Option<(PriceTableName, Arc<PriceBook>)>, Error> {
-    let Some(table) = snapshot.price_table_in_force(as_of)? else {
-        return Ok(None);
-    };
+    match snapshot.price_table_in_force(as_of)? {
+        Some(table) => Ok(Some(book_of(snapshot, memory, table)?)),
+        None => Ok(None),
+    }
+}
+
+/// Returns a price table, and its rates.
+pub(in crate::read) fn book_of(
+    snapshot: &mut Snapshot<'_>,
+    memory: &PriceMemory,
+    table: PriceTable,
+) -> Result<(PriceTableName, Arc<PriceBook>), Error> {
     let book = memory.book(&table.digest, || {
         // A table is never removed.
         let file = snapshot.price_table_file(table.price_table_id)?;
         let read = PriceFile::read(&file.unwrap_or_default());
         Ok(read.map_err(Error::UnreadablePrices)?.book)
     })?;
-    Ok(Some((table.into(), book)))
+    Ok((table.into(), book))
 }
 
 /// Returns the newest price table, even if its moment is that of another server's clock, and its

@@ -77,7 +77,7 @@ pub(super) fn session_spend(
             }
         })
         .collect();
-    if !receipts.is_empty() {
+    if !receipts.is_empty() && snapshot.quarantine_revision()? > 0 {
         let hidden = snapshot.hidden_session_call_usage(session_id)?;
         calls.extend(hidden.into_iter().map(of_hidden_call));
     }

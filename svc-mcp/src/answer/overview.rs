@@ -46,7 +46,7 @@ pub(crate) fn overview(
     let models = models.map(|row| named("model", row.model.as_deref(), &row.figures));
     let (unobservable, unpriced) = (SHELL.not_observable(&overview), SHELL.not_priced(&overview));
     let structured = Members::default()
-        .with("sentence", sentence(&overview, request))
+        .with("sentence", &*overview.sentence)
         .with("figures", figures(&overview.figures).value())
         .with("not_observable_because", unobservable)
         .with("not_priced_because", unpriced)
@@ -62,23 +62,10 @@ pub(crate) fn overview(
         )
         .with("sessions", sessions)
         .with("session_count", overview.session_count)
-        .with("next", next(shown, &overview))
+        .with("next", next(shown, request, &overview))
         .with("notice", NOTICE)
         .0;
     Ok(Step::Answer(Answer::new(structured)))
-}
-
-fn sentence(overview: &Overview, request: &OverviewRequest) -> String {
-    let now = match request.as_of {
-        Some(_) => svc_model::time::Instant::MAX,
-        None => overview.window.end,
-    };
-    let is_narrowed =
-        !request.repository.is_empty() || request.model.is_some() || request.user_id.is_some();
-    match SHELL.overview_sentence(overview, now) {
-        Some(pieces) => pieces.into_iter().map(|piece| piece.said).collect(),
-        None => SHELL.overview_nothing(&overview.window, now, is_narrowed),
-    }
 }
 
 /// Returns a count, unless it is 0.
@@ -199,8 +186,19 @@ fn session(session: &OverviewSession) -> Value {
         .value()
 }
 
-fn next(shown: &Shown, overview: &Overview) -> String {
+fn next(shown: &Shown, request: &OverviewRequest, overview: &Overview) -> String {
     let figures = &overview.figures;
+    if figures.calls == 0 {
+        let all = call("overview", Members::default().0);
+        return if request.is_narrowed() {
+            format!("For all calls, and the names of repositories and models: {all}.")
+        } else {
+            format!(
+                "For more days: {}; then list_sessions for others.",
+                shown.again("days", "31")
+            )
+        };
+    }
     let outcome = if figures.failed > 0 {
         OverviewOutcome::Failed
     } else if figures.not_observable > 0 {

@@ -58,15 +58,17 @@ fn written(spend: &SpendReport) -> String {
 }
 
 fn figure(figure: &SpendFigure) -> String {
-    let mut said = vec![
+    let cost = if figure.captured.items + figure.derived.items == 0 && figure.unpriced_items > 0 {
+        "cost unknown".to_owned()
+    } else {
         format!(
             "{} ({} captured, {} derived)",
             dollars(figure.cost_usd_micros),
             dollars(figure.captured.cost_usd_micros),
             dollars(figure.derived.cost_usd_micros)
-        ),
-        SHELL.calls_of_models(figure.calls),
-    ];
+        )
+    };
+    let mut said = vec![cost, SHELL.calls_of_models(figure.calls)];
     if figure.receipts_only > 0 {
         said.push(format!("{} known by receipts only", figure.receipts_only));
     }

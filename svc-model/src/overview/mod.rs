@@ -251,6 +251,8 @@ impl Vocabulary for Attention {
 pub struct Overview {
     /// The version of this message: always 1.
     pub schema_version: Version1,
+    /// What became of the work, in one English sentence. Programs read the figures.
+    pub sentence: String,
     /// The time that it covers.
     pub window: OverviewWindow,
     /// The figures of all calls that the request selects.

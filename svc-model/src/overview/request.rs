@@ -94,6 +94,11 @@ pub struct OverviewRequest {
 }
 
 impl OverviewRequest {
+    /// Returns whether it selects calls by anything but their time.
+    pub fn is_narrowed(&self) -> bool {
+        !self.repository.is_empty() || self.model.is_some() || self.user_id.is_some()
+    }
+
     const DAYS: Declared<OverviewDays> = Declared::optional(
         "days",
         "The length of the window in days: `1`, `7` or `31`; by default 7.",

@@ -36,12 +36,15 @@ pub use self::lifecycle::{
 };
 pub use self::models::{ATTRIBUTION_RATE, Line, attribution};
 pub use self::moment::{age, before, is_date, midnight};
-pub use self::overview::{Behind, Evidence, FlowPart, FlowRow, OutcomeBar, Piece, bar, flow};
+pub use self::overview::{
+    Absence, Behind, Evidence, FlowPart, FlowRow, OutcomeBar, Piece, bar, flow,
+};
 pub use self::product::{Product, model, product};
 pub use self::session::{Branch, branches};
 pub use self::snippet::{Snippet, snippet};
 pub use self::spend::{
-    AT_LIST_PRICE, NO_EVIDENCE, dollars, period, spend_outcomes, spend_unit, spend_verdicts,
+    AT_LIST_PRICE, NO_EVIDENCE, dollars, period, spend_key_name, spend_outcomes, spend_unit,
+    spend_verdicts,
 };
 pub use self::surface::{CONSOLE, SHELL, Surface, clock};
 pub use self::text::is_hidden;

@@ -11,4 +11,4 @@ mod sentence;
 mod tests;
 
 pub use self::flow::{Evidence, FlowPart, FlowRow, OutcomeBar, bar, flow};
-pub use self::sentence::{Behind, Piece};
+pub use self::sentence::{Absence, Behind, Piece};

@@ -2,7 +2,7 @@
 
 use svc_model::open::Open;
 use svc_model::spend::{
-    CohortSpend, OutcomeSpend, SessionSpend, SpendBy, SpendCi, SpendFigure, SpendKey,
+    CohortSpend, ItemCost, OutcomeSpend, SessionSpend, SpendBy, SpendCi, SpendFigure, SpendKey,
     SpendOutcomes, SpendRowWithoutKey,
 };
 use svc_model::time::Instant;
@@ -59,8 +59,13 @@ pub fn spend_verdicts(ci: &SpendCi) -> [(&'static str, &SpendFigure); 3] {
 
 /// Returns what the rows of a report stand for.
 pub fn spend_unit(by: &Open<SpendBy>) -> &str {
+    by.known().map_or(by.as_str(), |by| spend_key_name(*by))
+}
+
+/// Returns the name of a key of rows.
+pub const fn spend_key_name(by: SpendBy) -> &'static str {
     match by {
-        Open::Known(SpendBy::PullRequest) => "pull request",
+        SpendBy::PullRequest => "pull request",
         other => other.as_str(),
     }
 }
@@ -76,6 +81,22 @@ pub fn period(start: Instant, end: Instant) -> String {
 }
 
 impl Surface {
+    /// Returns what some items cost, or the placeholder if there are none.
+    pub fn item_cost(self, of: &ItemCost) -> String {
+        match of.items {
+            0 => self.none.to_owned(),
+            _ => dollars(of.cost_usd_micros),
+        }
+    }
+
+    /// Returns what calls cost at list price, or the placeholder if no cost is known.
+    pub fn spent(self, spend: &SpendFigure) -> String {
+        match spend.captured.items + spend.derived.items {
+            0 => self.none.to_owned(),
+            _ => dollars(spend.cost_usd_micros),
+        }
+    }
+
     /// Returns what a row stands for.
     pub fn spend_key(self, key: &SpendKey) -> String {
         match key {
@@ -186,8 +207,6 @@ impl Surface {
 
 #[cfg(test)]
 mod tests {
-    use svc_model::spend::ItemCost;
-
     use super::*;
     use crate::{CONSOLE, SHELL};
 

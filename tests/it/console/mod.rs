@@ -4,6 +4,7 @@ mod access;
 mod browser;
 mod inert;
 mod pages;
+mod search;
 mod sign_in;
 
 use harness::http::{Reply, Request};

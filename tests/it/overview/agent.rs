@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::history::{Commits, NAME};
 use super::week::{OUTCOMES, Week, WeekCall, dollars};
-use super::{SENTENCES, each, entries, some_counts, spend};
+use super::{EMPTY_SELECTION, SENTENCES, UNKNOWN_REPOSITORY, each, entries, some_counts, spend};
 use crate::mcp::agent::{Agent, TRANSPORTS};
 
 /// Checks the tools `overview` and `spend_report`.
@@ -46,6 +46,15 @@ pub(super) fn check(server: &Server, week: &Week, commits: &Commits) {
                 assert_eq!(sessions, expected, "{outcome}");
                 assert_eq!(listed["session_count"], expected.len(), "{outcome}");
             }
+        }
+        for (filter, said) in [
+            (json!({"repo": "no/such"}), UNKNOWN_REPOSITORY),
+            (json!({"model": "nope"}), EMPTY_SELECTION),
+        ] {
+            let overview = agent.structured("overview", filter);
+            assert_eq!(overview["sentence"], said);
+            let next = overview["next"].as_str().expect("a sentence");
+            assert!(next.starts_with("For all calls"), "{next}");
         }
         for by in spend::KEYS {
             let arguments = json!({"by": by, "since_days": 7});

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use harness::server::Server;
 
-use super::SENTENCES;
 use super::week::{Week, WeekCall, dollars};
+use super::{EMPTY_SELECTION, SENTENCES, UNKNOWN_REPOSITORY};
 use crate::console::{open, signed_in, words};
 
 /// Checks the first page and the page of the spend.
@@ -58,7 +58,30 @@ pub(super) fn check(server: &Server, week: &Week) {
         let cost = format!("{} at list price", dollars(totals["cost_usd_micros"]));
         assert!(text.contains(&cost), "{spend}: {cost}\n{text}");
     }
+    for (filter, said) in [
+        ("repo=no/such", UNKNOWN_REPOSITORY),
+        ("model=nope", EMPTY_SELECTION),
+    ] {
+        let shown = page(&format!("/console?{filter}"));
+        assert!(shown.contains(said), "{shown}");
+        assert!(
+            shown.contains("<a href=\"/console\">All calls</a>"),
+            "{shown}"
+        );
+        assert!(!shown.contains("svc demo"), "{shown}");
+    }
     spend(&words(&page("/console/spend?days=7")), week);
+    let by = page("/console/spend?days=7&by=session");
+    let linked: BTreeSet<String> = links(&by)
+        .into_iter()
+        .filter_map(|(address, _)| {
+            let session = address.strip_prefix("/console/session?session_id=")?;
+            Some(session.to_owned())
+        })
+        .collect();
+    assert_eq!(linked, week.sessions(7, |_| true));
+    let unknown = open(server, &cookies, "/console/spend?by=team").text();
+    assert!(unknown.contains("must be model, session"), "{unknown}");
 }
 
 /// Returns whether the list at an address is of a call.

@@ -26,6 +26,11 @@ on_both_backends! {
 
 const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
 
+/// What is said of a repository that no fact names, and of a filter that selects no call.
+const UNKNOWN_REPOSITORY: &str =
+    "No fact names this repository, so no call of the last 7 days is known to have reached it.";
+const EMPTY_SELECTION: &str = "No call of this selection was captured in the last 7 days.";
+
 /// What every surface says first of the last days.
 const SENTENCES: [(u32, &str); 2] = [
     (

@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 
 use super::history::{Commits, NAME};
 use super::week::{OLD, OUTCOMES, Week, WeekCall};
-use super::{each, entries, read, some_counts};
+use super::{SENTENCES, each, entries, read, some_counts};
 
 /// Checks the overview, and that each of its figures leads to its Sessions.
 pub(super) fn check(server: &Server, week: &Week, commits: &Commits) {
-    for days in [7, 1] {
+    for (days, sentence) in SENTENCES {
         let path = format!("/v1/overview?days={days}&limit=100");
         let overview = read(server, &path);
+        assert_eq!(overview["sentence"], sentence);
         let totals = figures(&overview["figures"]);
         assert_eq!(totals, week.totals(days), "{overview:#}");
         by_name(

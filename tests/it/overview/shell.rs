@@ -15,7 +15,8 @@ pub(super) fn check(server: &Server, week: &Week) {
     for (days, sentence) in SENTENCES {
         let shown = done(&svc(server, &["overview", "--days", &days.to_string()]));
         let (said, _) = shown.split_once("\n\n").expect("a sentence");
-        assert_eq!(words(said), words(sentence));
+        let sentence = format!("{sentence} Not priced: 1 of a model that the price table lacks.");
+        assert_eq!(words(said), words(&sentence));
         for (name, is_of) in rows(week) {
             let mut figures = week.of(days, is_of);
             let mut count = |name: &str| figures.remove(name).unwrap_or(0);
@@ -31,6 +32,7 @@ pub(super) fn check(server: &Server, week: &Week) {
         }
     }
     suggestions(server);
+    empty_selections(server);
     for outcome in super::week::OUTCOMES {
         let shown = done(&svc(server, &["overview", "--outcome", outcome]));
         for session in week.sessions(7, |_| true) {
@@ -79,12 +81,31 @@ fn suggestions(server: &Server) {
         "svc commit ",
         "svc session gone",
         "svc overview --outcome failed",
+        "svc prices check",
     ] {
         assert!(begins(with), "{with}\n{shown}");
     }
     let url = server.base_url();
     let variables = [("SVC_TOKEN", OPERATOR_TOKEN), ("SVC_URL", url.as_str())];
     follow(lines, &programs::search_path(), &variables);
+}
+
+/// A selection without calls is told from a service without calls, and from an unknown repository.
+fn empty_selections(server: &Server) {
+    for (filter, value, said) in [
+        ("--repo", "no/such", super::UNKNOWN_REPOSITORY),
+        ("--model", "nope", super::EMPTY_SELECTION),
+    ] {
+        let shown = done(&svc(server, &["overview", filter, value]));
+        let (first, _) = shown.split_once('\n').expect("a sentence");
+        assert_eq!(words(first), words(said));
+        let next: Vec<&str> = shown
+            .lines()
+            .filter(|line| line.contains("  svc "))
+            .collect();
+        let longer = format!("  svc overview --days 31 {filter} {value}");
+        assert_eq!(next, [longer.as_str(), "  svc overview"], "{shown}");
+    }
 }
 
 fn spend(server: &Server, week: &Week) {
@@ -153,15 +174,23 @@ fn spend(server: &Server, week: &Week) {
 
 /// Returns the cells of a figure of these calls.
 fn cells(week: &Week, calls: impl Iterator<Item = u32>) -> String {
-    let (mut count, mut captured, mut derived, mut unpriced) = (0, 0, 0, 0);
+    let (mut count, mut unpriced) = (0, 0);
+    let [mut captured, mut derived, mut total] = [None; 3];
     for number in calls {
         count += 1;
-        match week.call(number).cost {
-            None => unpriced += 1,
-            Some(cost) if number == super::week::DERIVED => derived += cost,
-            Some(cost) => captured += cost,
+        let Some(cost) = week.call(number).cost else {
+            unpriced += 1;
+            continue;
+        };
+        let part = match number {
+            super::week::DERIVED => &mut derived,
+            _ => &mut captured,
+        };
+        for sum in [part, &mut total] {
+            *sum = Some(sum.unwrap_or(0) + cost);
         }
     }
-    let [captured, derived, total] = [captured, derived, captured + derived].map(dollars);
+    let cost = |sum: Option<i64>| sum.map_or_else(|| "-".to_owned(), dollars);
+    let [captured, derived, total] = [captured, derived, total].map(cost);
     format!("{count} 0 {captured} {derived} {total} {unpriced}")
 }

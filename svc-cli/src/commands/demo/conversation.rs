@@ -65,15 +65,13 @@ impl Conversation {
             ("finish_reason", Json::from(finish_reason)),
             ("message", answer.clone()),
         ]);
+        let [input, output] = [tokens(history), tokens(std::slice::from_ref(answer))];
         let usage = Object::from_iter([
-            ("prompt_tokens", Json::from(tokens(history))),
-            (
-                "completion_tokens",
-                Json::from(tokens(std::slice::from_ref(answer))),
-            ),
+            ("prompt_tokens", Json::from(input)),
+            ("completion_tokens", Json::from(output)),
         ]);
         let session = self.session_id.as_str();
-        Object::from_iter([
+        let mut payload = Object::from_iter([
             ("litellm_call_id", Json::from(format!("{session}-{turn}"))),
             ("call_type", Json::from("acompletion")),
             ("model", Json::from(self.model)),
@@ -88,13 +86,30 @@ impl Conversation {
                     ("usage", Json::Object(usage)),
                 ])),
             ),
-        ])
+        ]);
+        if let Some([of_input, of_output]) = cents_a_million(self.model) {
+            let cost = input * of_input + output * of_output;
+            let spelling = format!("{}.{:08}", cost / 100_000_000, cost % 100_000_000);
+            let cost = Json::parse(spelling.as_bytes()).expect("a number");
+            payload.insert("response_cost".to_owned(), cost);
+        }
+        payload
     }
 }
 
 fn is_answer(message: &Json) -> bool {
     let role = message.as_object().and_then(|message| message.get("role"));
     role.and_then(Json::as_str) == Some("assistant")
+}
+
+/// Returns the list prices, in cents for a million tokens of input and of output, that the gateway
+/// knows: not those of a model that the organization runs itself.
+fn cents_a_million(model: &str) -> Option<[u64; 2]> {
+    match model {
+        "claude-sonnet-4-5" => Some([300, 1500]),
+        "gpt-5-codex" => Some([125, 1000]),
+        _ => None,
+    }
 }
 
 /// Returns an estimate of the tokens that a model would count.

@@ -215,6 +215,7 @@ fn next_of_own(own: &ServiceData, has_organization: bool) -> Vec<String> {
         program()
     ));
     if has_organization {
+        next.push(format!("{variable}{} overview", program()));
         for report in ["model", "lifecycle"] {
             next.push(format!("svc report {report}{mirror_option}{option}"));
         }

@@ -11,6 +11,7 @@ use svc_model::overview::{
     Overview, OverviewDays, OverviewLimit, OverviewOutcome, OverviewRequest,
 };
 use svc_model::query::ModelName;
+use svc_model::spend::UnpricedReason;
 use svc_model::time::Instant;
 
 use super::moment::optional_moment;
@@ -67,7 +68,7 @@ impl OverviewCommand {
         let reply =
             service::block_on(async { Ok(client.call_raw::<OverviewQuery>(&request).await?) })?;
         output.reply(&reply, |overview| {
-            page::render(overview, &request, &self.service, now)
+            page::render(overview, request.outcome, &self.service, now)
         })?;
         output.next(&self.service, &next(&reply.value, &request));
         Ok(())
@@ -106,20 +107,12 @@ pub(crate) fn is_service_known() -> bool {
     named || svc_server::running_here().is_some()
 }
 
-fn is_narrowed(request: &OverviewRequest) -> bool {
-    !request.repository.is_empty() || request.model.is_some() || request.user_id.is_some()
-}
-
-/// Returns the commands to suggest next: those that list the Sessions behind what stands out, and
-/// the latest Session. Without calls, those that bring some.
+/// Returns the commands to suggest next: those that list the Sessions behind what stands out, the
+/// latest Session, and prices where they lack. Without calls, those that find or bring some.
 fn next(overview: &Overview, request: &OverviewRequest) -> Vec<String> {
     let figures = &overview.figures;
     if figures.calls == 0 {
-        let widest = request.days == Some(OverviewDays::ThirtyOne) && !is_narrowed(request);
-        let wider = (!widest).then(|| "svc overview --days 31".to_owned());
-        let first = ["svc doctor", "svc install claude-code", "svc demo"];
-        let first = first.map(str::to_owned);
-        return wider.into_iter().chain(first).collect();
+        return without_calls(request);
     }
     let lists = [
         (figures.failed, OverviewOutcome::Failed),
@@ -132,11 +125,43 @@ fn next(overview: &Overview, request: &OverviewRequest) -> Vec<String> {
     let list = list.map(|(_, outcome)| with_outcome(request, outcome));
     let latest = overview.sessions.first();
     let latest = latest.map(|session| suggestion::session(&session.session_id));
-    list.into_iter().chain(latest).collect()
+    let unpriced = |reason| overview.unpriced.get(reason) > 0;
+    let prices = if unpriced(UnpricedReason::NoPriceTable) {
+        Some("svc prices load FILE")
+    } else if unpriced(UnpricedReason::ModelNotInTable) {
+        Some("svc prices check")
+    } else {
+        None
+    };
+    let prices = prices.map(str::to_owned);
+    list.into_iter().chain(latest).chain(prices).collect()
+}
+
+fn without_calls(request: &OverviewRequest) -> Vec<String> {
+    let mut next = Vec::new();
+    if request.days != Some(OverviewDays::ThirtyOne) {
+        let longer = OverviewRequest {
+            days: Some(OverviewDays::ThirtyOne),
+            ..request.clone()
+        };
+        next.push(again(&longer));
+    }
+    if request.is_narrowed() {
+        next.push("svc overview".to_owned());
+    } else {
+        let first = ["svc doctor", "svc install claude-code", "svc demo"];
+        next.extend(first.map(str::to_owned));
+    }
+    next
 }
 
 /// Returns the command that lists the Sessions behind a figure, with the same filters.
 fn with_outcome(request: &OverviewRequest, outcome: OverviewOutcome) -> String {
+    again(request) + &long_option("outcome", outcome.as_str())
+}
+
+/// Returns the command for the same calls.
+fn again(request: &OverviewRequest) -> String {
     let mut command = "svc overview".to_owned();
     let mut option = |name: &str, value: Option<&str>| {
         if let Some(value) = value {
@@ -148,8 +173,7 @@ fn with_outcome(request: &OverviewRequest, outcome: OverviewOutcome) -> String {
     option("as-of", as_of.as_deref());
     option("model", request.model.as_ref().map(ModelName::as_str));
     option("user", request.user_id.as_ref().map(UserId::as_str));
-    command += &repository::selecting(&request.repository);
-    command + &long_option("outcome", outcome.as_str())
+    command + &repository::selecting(&request.repository)
 }
 
 #[cfg(test)]

@@ -4,13 +4,12 @@ use anstyle::{AnsiColor, Style};
 use svc_model::id::UserId;
 use svc_model::open::Open;
 use svc_model::overview::{
-    Attention, Overview, OverviewDay, OverviewFigures, OverviewOutcome, OverviewRequest,
-    OverviewSession,
+    Attention, Overview, OverviewDay, OverviewFigures, OverviewOutcome, OverviewSession,
 };
 use svc_model::time::Instant;
 use svc_view::{Evidence, FlowRow, OutcomeBar, SHELL, bar, flow};
 
-use super::{is_narrowed, suggestion};
+use super::suggestion;
 use crate::options::ServiceOptions;
 use crate::output::{Table, clock, escape, fill, relative, with_options};
 
@@ -34,25 +33,29 @@ const HEADING: Style = Style::new().bold();
 
 pub(super) fn render(
     overview: &Overview,
-    request: &OverviewRequest,
+    outcome: Option<OverviewOutcome>,
     service: &ServiceOptions,
     now: Instant,
 ) -> String {
-    let mut text = match SHELL.overview_sentence(overview, now) {
-        Some(pieces) => {
-            let said: String = pieces.into_iter().map(|piece| piece.said).collect();
-            fill(&said, 0) + "\n"
-        }
-        None => SHELL.overview_nothing(&overview.window, now, is_narrowed(request)) + "\n",
-    };
+    let mut text = fill(&escape(&overview.sentence), 0) + "\n";
     if overview.figures.calls > 0 {
+        text += &unpriced(overview);
         text += &steps(&overview.figures);
         text += &strip(&overview.days);
         text += &repositories(overview);
         text += &models(overview);
     }
     text += &attention(overview, service, now);
-    text + &sessions(overview, request.outcome, now)
+    text + &sessions(overview, outcome, now)
+}
+
+/// Says why calls have no cost.
+fn unpriced(overview: &Overview) -> String {
+    let reasons = SHELL.not_priced(overview);
+    match reasons.len() {
+        0 => String::new(),
+        _ => fill(&format!("Not priced: {}.", reasons.join("; ")), 0) + "\n",
+    }
 }
 
 fn heading(title: &str) -> String {
@@ -299,7 +302,6 @@ fn entry(session: &OverviewSession, now: Instant) -> String {
 mod tests {
     use anstream::adapter::strip_str;
     use svc_model::json;
-    use svc_model::query::ModelName;
 
     use super::*;
 
@@ -309,17 +311,17 @@ mod tests {
         json::from_slice(SAMPLE).unwrap()
     }
 
-    fn shown(overview: &Overview, request: &OverviewRequest) -> String {
+    fn shown(overview: &Overview, outcome: Option<OverviewOutcome>) -> String {
         let now = Instant::parse("2026-01-31T09:30:10Z").unwrap();
         let service = ServiceOptions {
             url: Some("localhost:1".to_owned()),
         };
-        strip_str(&render(overview, request, &service, now)).to_string()
+        strip_str(&render(overview, outcome, &service, now)).to_string()
     }
 
     #[test]
     fn the_page_says_draws_and_lists_with_the_unknown_as_unknown() {
-        let shown = shown(&sample(), &OverviewRequest::default());
+        let shown = shown(&sample(), None);
         let (sentence, rest) = shown.split_once('\n').unwrap();
         assert!(sentence.starts_with("Last 7 days: 70 calls"), "{sentence}");
         assert_eq!(rest, include_str!("page.txt"), "{rest}");
@@ -328,21 +330,16 @@ mod tests {
     #[test]
     fn nothing_is_drawn_where_nothing_was_captured() {
         let mut overview = sample();
+        overview.sentence = "No call.".to_owned();
         overview.figures = OverviewFigures::default();
         overview.attention.clear();
         overview.sessions.clear();
-        let mut request = OverviewRequest {
-            model: ModelName::new("m"),
-            outcome: Some(OverviewOutcome::Failed),
-            ..OverviewRequest::default()
-        };
         assert_eq!(
-            shown(&overview, &request),
-            "No call of this selection was captured in the last 7 days.\n"
+            shown(&overview, Some(OverviewOutcome::Failed)),
+            "No call.\n"
         );
         overview.figures.calls = 1;
-        request.outcome = Some(OverviewOutcome::Reverted);
-        let shown = shown(&overview, &request);
+        let shown = shown(&overview, Some(OverviewOutcome::Reverted));
         let end = "\n\nno Session has a call that reverted counts\n";
         assert!(shown.ends_with(end), "{shown}");
     }

@@ -67,20 +67,21 @@ impl ReportOptions {
     }
 }
 
+/// Refuses a report over more days than a service's report covers. The option sets their number.
+pub(super) fn too_long(option: &str) -> CommandError {
+    CommandError::refused(
+        "report_window",
+        format!("a service's report covers {REPORT_COHORT_DAYS_MAX} days at most"),
+    )
+    .hint(format!(
+        "give the number of days: {option} {REPORT_COHORT_DAYS_MAX}; --as-of sets the end"
+    ))
+    .hint("for all history, read the store and the mirrors with --database-url and --mirror-path")
+}
+
 /// Returns a report's scope of this many days before a moment.
 fn scope(since_days: Option<u32>, as_of: Instant) -> Result<ReportScope, CommandError> {
-    let too_long = || {
-        CommandError::refused(
-            "report_window",
-            format!("a service's report covers {REPORT_COHORT_DAYS_MAX} days at most"),
-        )
-        .hint(format!(
-            "give the number of days: --since-days {REPORT_COHORT_DAYS_MAX}; --as-of sets the end"
-        ))
-        .hint(
-            "for all history, read the store and the mirrors with --database-url and --mirror-path",
-        )
-    };
+    let too_long = || too_long("--since-days");
     let days = since_days.ok_or_else(too_long)?;
     if i64::from(days) > REPORT_COHORT_DAYS_MAX {
         return Err(too_long());

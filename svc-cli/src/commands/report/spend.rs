@@ -4,15 +4,15 @@ use svc_engine::clock::Clock;
 use svc_engine::error::Error;
 use svc_engine::read::{self, Extent, ReportMemory, ReportSources, SpendQuestion};
 use svc_model::limit::{SPEND_ITEMS_MAX, SPEND_ROWS_DEFAULT};
-use svc_model::problem::{Problem, ReportBound};
+use svc_model::problem::{Problem, QueryFault, ReportBound};
 use svc_model::reports::ReportScope;
 use svc_model::spend::{CohortSpend, SpendBy, SpendFigure, SpendRequest, SpendRowLimit};
 use svc_model::time::Instant;
 use svc_view::{
-    AT_LIST_PRICE, NO_EVIDENCE, SHELL, before, dollars, period, spend_outcomes, spend_unit,
-    spend_verdicts,
+    AT_LIST_PRICE, NO_EVIDENCE, SHELL, before, period, spend_outcomes, spend_unit, spend_verdicts,
 };
 
+use super::served::too_long;
 use super::{MEMORY_BYTES, ReportOptions, too_much, up_to_now};
 use crate::commands::moment::moment;
 use crate::error::CommandError;
@@ -107,8 +107,10 @@ impl Spend {
         as_of: Instant,
         limit: SpendRowLimit,
     ) -> Result<CohortSpend, CommandError> {
-        let scope = ReportScope::new(start..end, as_of)
-            .map_err(|fault| CommandError::argument("--since", fault.message()))?;
+        let scope = ReportScope::new(start..end, as_of).map_err(|fault| match fault {
+            QueryFault::CohortTooLong => too_long("--since"),
+            other => CommandError::argument("--since", other.message()),
+        })?;
         let (by, outcomes) = (self.by, !self.no_outcomes);
         let ask = async move |client: Client, scope| {
             let mut request = SpendRequest::new(scope);
@@ -252,9 +254,9 @@ fn cells(figure: &SpendFigure) -> [String; 6] {
     [
         SHELL.whole(figure.calls),
         SHELL.whole(figure.receipts_only),
-        dollars(figure.captured.cost_usd_micros),
-        dollars(figure.derived.cost_usd_micros),
-        dollars(figure.cost_usd_micros),
+        SHELL.item_cost(&figure.captured),
+        SHELL.item_cost(&figure.derived),
+        SHELL.spent(figure),
         SHELL.whole(figure.unpriced_items),
     ]
 }

@@ -187,6 +187,27 @@ fn ci_says_what_it_says_of_the_commit_and_now_of_the_merge() {
 }
 
 #[test]
+fn one_workflow_that_failed_makes_a_commit_red_unless_another_run_of_it_passed() {
+    for (passed, now, failed) in [
+        ("lint", Some(Verdict::Failed), vec!["test"]),
+        ("test", None, vec![]),
+    ] {
+        let mut world = World::default();
+        world.call(1, "s1", None);
+        world.tie(1, 1, 'a', 8);
+        world.observe(10, 1, 1, 'a');
+        world.run(20, 1, 'a', "test", CiResult::Failed);
+        world.run(21, 1, 'a', passed, CiResult::Passed);
+        let found = outcomes(&world, &memberships(None));
+        let call = &found.calls[&id(1)];
+        assert_eq!(found.verdict(Some(call), &session("s1")), None);
+        assert_eq!(found.verdict_now(call), now, "{passed}");
+        let names = &found.commits[0].landed.failed_workflows;
+        assert_eq!(names.iter().collect::<Vec<_>>(), failed);
+    }
+}
+
+#[test]
 fn acceptance_by_a_person_counts_before_that_by_a_rule() {
     let mut world = World::default();
     for call in 1..=3 {

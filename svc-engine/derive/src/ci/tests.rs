@@ -1,5 +1,3 @@
-use std::collections::BTreeSet;
-
 use CiResult::{Cancelled, Failed, Passed, TimedOut};
 use proptest::prelude::*;
 use svc_engine_fact::testing::builders::{commit, name, outcome, repository};

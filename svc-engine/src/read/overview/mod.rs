@@ -22,13 +22,15 @@ use svc_model::overview::{
 };
 use svc_model::problem::ReportBound;
 use svc_model::query::ModelName;
+use svc_model::spend::PriceTable;
 use svc_model::time::Instant;
 use svc_model::version::Version1;
+use svc_view::{Absence, SHELL};
 
 pub(in crate::read) use self::memory::OverviewMemory;
 use self::memory::Recent;
 use super::answer::{AdmissionKind, Answer, ReadContext};
-use super::prices::book_in_force;
+use super::prices::book_of;
 use super::reports::call_outcomes::{self, ReadOutcomes};
 use super::reports::spend::without_calls;
 use super::reports::{Extent, ReportSources, items};
@@ -52,21 +54,21 @@ pub fn overview(
     now: Instant,
 ) -> Result<Overview, Error> {
     let as_of = snapshot.bound(request.as_of.unwrap_or(now), now)?;
+    let prices = snapshot.price_table_in_force(as_of)?;
     if request.as_of.is_some() {
-        return derive(snapshot, sources, request, as_of, now);
+        return derive(snapshot, sources, request, as_of, now, prices);
     }
-    let price_table = snapshot.price_table_in_force(as_of)?;
     let recent = Recent {
         request: request.clone(),
         at: now,
         revisions: snapshot.revisions()?,
-        price_table_id: price_table.map(|table| table.price_table_id),
+        price_table_id: prices.as_ref().map(|table| table.price_table_id),
     };
     let memory = &sources.memory.overviews;
     if let Some(known) = memory.get(&recent) {
         return Ok(Overview::clone(&known));
     }
-    let overview = derive(snapshot, sources, request, as_of, now)?;
+    let overview = derive(snapshot, sources, request, as_of, now, prices)?;
     memory.insert(recent, &overview);
     Ok(overview)
 }
@@ -77,6 +79,7 @@ fn derive(
     request: &OverviewRequest,
     as_of: Instant,
     now: Instant,
+    prices: Option<PriceTable>,
 ) -> Result<Overview, Error> {
     let days = request.days.unwrap_or(OverviewDays::Seven).get();
     let window = window(days, as_of);
@@ -86,7 +89,8 @@ fn derive(
     let selection = select(snapshot, &selection, &request.repository, boundary)?;
     let items_max = usize::try_from(REPORT_CALLS_MAX).unwrap_or(usize::MAX);
     let items = items::read(snapshot, &extent, items_max)?;
-    let (price_table, book) = book_in_force(snapshot, &sources.memory.prices, as_of)?.unzip();
+    let prices = prices.map(|table| book_of(snapshot, &sources.memory.prices, table));
+    let (price_table, book) = prices.transpose()?.unzip();
     let read = call_outcomes::read(snapshot, sources, &extent, &without_calls(&items))?;
     let items: Vec<(Item, Cost)> = match selection {
         // Nothing is known of the repository, so nothing reached it.
@@ -132,8 +136,19 @@ fn derive(
         lost_mirrors,
         ..
     } = read;
-    Ok(Overview {
+    let absence = match &selection {
+        Selection::None => Absence::Repository,
+        Selection::One(Lifetime::Named(name))
+            if tables.figures.calls == 0 && !snapshot.is_repository_named(name, boundary)? =>
+        {
+            Absence::Repository
+        }
+        Selection::All | Selection::One(_) if request.is_narrowed() => Absence::Selection,
+        Selection::All | Selection::One(_) => Absence::Calls,
+    };
+    let overview = Overview {
         schema_version: Version1,
+        sentence: String::new(),
         window: OverviewWindow {
             days,
             start: window.start,
@@ -163,7 +178,24 @@ fn derive(
                 figures,
             })
             .collect(),
+    };
+    Ok(Overview {
+        sentence: sentence(&overview, request, absence),
+        ..overview
     })
+}
+
+/// Says what became of the work. Only without a moment in the request it is that of the last days,
+/// so that the same question has the same answer.
+fn sentence(overview: &Overview, request: &OverviewRequest, absence: Absence) -> String {
+    let now = match request.as_of {
+        Some(_) => Instant::MAX,
+        None => overview.window.end,
+    };
+    match SHELL.overview_sentence(overview, now) {
+        Some(pieces) => pieces.into_iter().map(|piece| piece.said).collect(),
+        None => SHELL.overview_nothing(&overview.window, now, absence),
+    }
 }
 
 /// Returns the days before a moment.

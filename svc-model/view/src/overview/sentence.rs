@@ -21,6 +21,17 @@ pub enum Behind {
     Outcome(OverviewOutcome),
 }
 
+/// What there is none of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// Calls in the window.
+    Calls,
+    /// Calls in the window that the filters select.
+    Selection,
+    /// Facts about the repository that the filters select.
+    Repository,
+}
+
 /// A piece of a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
@@ -58,7 +69,7 @@ impl Sentence {
 
 impl Surface {
     /// Returns a number of things.
-    pub(super) fn many(self, count: u64, one: &str, more: &str) -> String {
+    pub fn many(self, count: u64, one: &str, more: &str) -> String {
         let what = if count == 1 { one } else { more };
         format!("{} {what}", self.whole(count))
     }
@@ -92,22 +103,25 @@ impl Surface {
         }
     }
 
-    /// Says that there are no calls in the time that an overview covers, or none of those that its
-    /// filters select.
+    /// Says that there are no calls in the time that an overview covers, and where to look.
     pub fn overview_nothing(
         self,
         window: &OverviewWindow,
         now: Instant,
-        is_narrowed: bool,
+        absence: Absence,
     ) -> String {
-        let which = if is_narrowed {
-            " of this selection"
-        } else {
-            ""
-        };
         let (is_last, length) = Self::overview_period(window, now);
         let last = if is_last { "last " } else { "" };
-        format!("No call{which} was captured in the {last}{length}.")
+        match absence {
+            Absence::Calls => format!("No call was captured in the {last}{length}."),
+            Absence::Selection => {
+                format!("No call of this selection was captured in the {last}{length}.")
+            }
+            Absence::Repository => format!(
+                "No fact names this repository, so no call of the {last}{length} is known to have \
+                 reached it."
+            ),
+        }
     }
 
     /// Says in one sentence what became of the calls of an overview; `None` if there are none.
@@ -315,11 +329,6 @@ impl Surface {
         let input =
             spend.input_tokens_uncached + spend.cache_read_tokens + spend.cache_write_tokens;
         format!("{} in, {} out", whole(input), whole(spend.output_tokens))
-    }
-
-    /// Returns what calls cost at list price, or the placeholder if no cost is known.
-    pub fn spent(self, spend: &SpendFigure) -> String {
-        cost(spend).unwrap_or_else(|| self.none.to_owned())
     }
 
     /// Returns what calls cost at list price, and how many of them have no cost.

@@ -131,14 +131,19 @@ fn without_calls_the_words_say_so_of_the_period() {
     assert_eq!(SHELL.overview_sentence(&overview, now()), None);
     let window = &mut overview.window;
     assert_eq!(
-        SHELL.overview_nothing(window, now(), false),
+        SHELL.overview_nothing(window, now(), Absence::Calls),
         "No call was captured in the last 7 days."
     );
     window.days = 1;
     let later = Instant::parse("2026-02-02T00:00:00Z").unwrap();
     assert_eq!(
-        SHELL.overview_nothing(window, later, true),
+        SHELL.overview_nothing(window, later, Absence::Selection),
         "No call of this selection was captured in the 24 hours up to 2026-01-31 09:30:00 UTC."
+    );
+    assert_eq!(
+        SHELL.overview_nothing(window, later, Absence::Repository),
+        "No fact names this repository, so no call of the 24 hours up to 2026-01-31 09:30:00 UTC is \
+         known to have reached it."
     );
 }
 

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use svc_model::overview::{OverviewDays, OverviewOutcome};
 use svc_model::query::LifetimeIdentity;
+use svc_model::time::Instant;
 
 use crate::console::layout::{Field, InputKind, narrowing};
 use crate::console::link::Link;
@@ -74,6 +75,17 @@ impl<'v> Filters<'v> {
         kept.fold(Link::to(PATH), |link, name| {
             link.with_any(name, self.0.given(name))
         })
+    }
+
+    /// Returns the moment that the words are of: a window that ends at a given moment is not the
+    /// last one.
+    pub(super) fn now(&self, now: Instant) -> Instant {
+        self.0.given(AS_OF).map_or(now, |_| Instant::MAX)
+    }
+
+    /// Returns the address of this page for all calls of the time.
+    pub(super) fn wide(&self) -> Link {
+        self.without(&NARROWING)
     }
 
     /// Returns the address of the list of the Sessions behind a figure.

@@ -12,6 +12,7 @@ use svc_model::overview::{
     Overview, OverviewFigures, OverviewModel, OverviewOutcome, OverviewRepository,
 };
 use svc_model::problem::Problem;
+use svc_model::spend::UnpricedReason;
 use svc_view::{Behind, CONSOLE, Piece};
 
 use self::filters::Filters;
@@ -67,8 +68,9 @@ fn shown(visit: &Visit, filters: &Filters<'_>, overview: &Overview, mirrors: &Ma
 
 /// Shows the sentence, whose numbers lead to the Sessions behind them.
 fn sentence(visit: &Visit, filters: &Filters<'_>, overview: &Overview) -> Markup {
-    let Some(pieces) = CONSOLE.overview_sentence(overview, visit.now) else {
-        return nothing(visit, filters, overview);
+    let now = filters.now(visit.now);
+    let Some(pieces) = CONSOLE.overview_sentence(overview, now) else {
+        return nothing(filters, overview);
     };
     html! {
         p.lead { (said(&pieces, filters)) }
@@ -92,11 +94,12 @@ fn said(pieces: &[Piece], filters: &Filters<'_>) -> Markup {
     }
 }
 
-fn nothing(visit: &Visit, filters: &Filters<'_>, overview: &Overview) -> Markup {
-    let is_narrowed = filters.is_narrowed();
+fn nothing(filters: &Filters<'_>, overview: &Overview) -> Markup {
     html! {
-        p.lead { (CONSOLE.overview_nothing(&overview.window, visit.now, is_narrowed)) }
-        @if !is_narrowed {
+        p.lead { (overview.sentence) }
+        @if filters.is_narrowed() {
+            p { a href=(filters.wide()) { "All calls" } "." }
+        } @else {
             ul {
                 li { "Let calls arrive: " code { "svc install claude-code" } " shows how, and "
                      code { "svc install" } " lists the other sources." }
@@ -108,7 +111,7 @@ fn nothing(visit: &Visit, filters: &Filters<'_>, overview: &Overview) -> Markup 
     }
 }
 
-/// Shows what the calls cost, unless nothing has a cost.
+/// Shows what the calls cost, unless nothing has a cost, and why some have none.
 fn spend(overview: &Overview, filters: &Filters<'_>) -> Markup {
     let spend = &overview.figures.spend;
     let is_known = spend.captured.items + spend.derived.items > 0;
@@ -125,6 +128,15 @@ fn spend(overview: &Overview, filters: &Filters<'_>) -> Markup {
                     @if let Some(link) = filters.spend() { a href=(link) { (cost) } } @else { (cost) }
                 },
             )]))
+        }
+        @let reasons = CONSOLE.not_priced(overview);
+        @if !reasons.is_empty() {
+            p.note {
+                "Not priced: " (reasons.join("; ")) "."
+                @if overview.unpriced.get(UnpricedReason::NoPriceTable) > 0 {
+                    " To load prices: " code { "svc prices load FILE" } "."
+                }
+            }
         }
     }
 }
