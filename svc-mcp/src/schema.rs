@@ -261,7 +261,8 @@ pub(crate) fn sessions() -> JsonObject {
 /// Returns the output schema of an overview.
 pub(crate) fn overview_answer() -> JsonObject {
     output(
-        "sentence says it all; figures count calls, and those that are absent are 0.",
+        "sentence says it all; figures count calls, and counts that are absent are 0. A cost that is \
+         absent is unknown, and unpriced counts the calls without one.",
         &["by_repository", "by_model", "attention", "sessions"],
     )
 }

@@ -7,7 +7,8 @@ use svc_model::id::UserId;
 use svc_model::json::Json;
 use svc_model::open::Open;
 use svc_model::overview::{
-    Attention, Overview, OverviewFigures, OverviewOutcome, OverviewRequest, OverviewSession,
+    Attention, Overview, OverviewDays, OverviewFigures, OverviewOutcome, OverviewRequest,
+    OverviewSession,
 };
 use svc_model::query::LifetimeIdentity;
 use svc_model::repository::CommitSha;
@@ -183,6 +184,7 @@ fn session(session: &OverviewSession) -> Value {
         .with("became", (!marks.is_empty()).then(|| marks.join(", ")))
         .with("calls", session.figures.calls)
         .with("cost_usd_micros", cost(&session.figures.spend))
+        .with("unpriced", some(session.figures.spend.unpriced_items))
         .value()
 }
 
@@ -192,11 +194,11 @@ fn next(shown: &Shown, request: &OverviewRequest, overview: &Overview) -> String
         let all = call("overview", Members::default().0);
         return if request.is_narrowed() {
             format!("For all calls, and the names of repositories and models: {all}.")
+        } else if request.days == Some(OverviewDays::ThirtyOne) {
+            "For earlier Sessions: list_sessions.".to_owned()
         } else {
-            format!(
-                "For more days: {}; then list_sessions for others.",
-                shown.again("days", "31")
-            )
+            let more = shown.again("days", OverviewDays::ThirtyOne.get());
+            format!("For more days: {more}; for earlier Sessions, list_sessions.")
         };
     }
     let outcome = if figures.failed > 0 {
@@ -207,8 +209,11 @@ fn next(shown: &Shown, request: &OverviewRequest, overview: &Overview) -> String
         OverviewOutcome::Committed
     };
     let again = shown.again("outcome", json!(outcome.as_str()));
+    let days = request.days.unwrap_or(OverviewDays::Seven).get();
+    let by = Members::default().with("since_days", days);
+    let spend = call("spend_report", by.with("by", "pull-request").0);
     format!(
         "For the Sessions behind a figure, its name as outcome: {again}; then session_dossier with \
-         a session, or list_sessions for others."
+         a session, or list_sessions for others. For what the spend became: {spend}."
     )
 }

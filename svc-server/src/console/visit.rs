@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use svc_engine::engine::Engine;
 use svc_model::endpoint::{Access, Endpoint};
 use svc_model::field::{Violation, Violations};
-use svc_model::json::{Json, NodeBudget, Object};
+use svc_model::json::{Json, NodeBudget, Object, Text};
 use svc_model::limit::REQUEST_MEMORY_BYTES_MAX;
 use svc_model::problem::{Problem, RequiredAuthority};
 use svc_model::request::{Incoming, Request as _};
@@ -80,12 +80,34 @@ impl Visit {
         read::<E>(&dated, &[])
     }
 
-    /// Calls a route with the request that the address holds.
+    /// Calls a route with the request that the address holds, and nothing else.
     pub(super) async fn ask_given<E: Handle>(
         &self,
         defaults: &[(&str, String)],
     ) -> Result<E::Reply, Problem> {
-        self.ask::<E>(self.request::<E>(defaults)?).await
+        let request = self.request::<E>(defaults)?;
+        self.refuse_others::<E>()?;
+        self.ask::<E>(request).await
+    }
+
+    /// Refuses parameters that the route does not have: a filter that is ignored would show other
+    /// rows than those asked for.
+    fn refuse_others<E: Endpoint>(&self) -> Result<(), Problem> {
+        let is_declared = |name: &Text| E::PARAMETERS.iter().any(|known| *name == known.name);
+        let others = self.query.iter().filter(|(name, _)| !is_declared(name));
+        let others: Object = others
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let memory = NodeBudget::new(REQUEST_MEMORY_BYTES_MAX);
+        let incoming = Incoming {
+            path: &Object::new(),
+            query: &others,
+            headers: &Object::new(),
+            body: &[],
+            memory: &memory,
+        };
+        let read = incoming.with_declared_query(E::PARAMETERS, Ok(()));
+        read.map_err(Problem::from)
     }
 
     /// Calls a route with a request: checks authority, does the work, and limits the reply to the

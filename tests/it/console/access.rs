@@ -50,11 +50,16 @@ fn valid(server: &Server, route: &str) -> Request {
         (_, "/console/commit") => Request::get(format!("/console/commit?sha={}", "a".repeat(40))),
         (_, path) if path.contains('{') => Request::get(path.replace("{name}", "console.css")),
         (_, path) => {
-            let call = "f8d5f475-40a1-5ebb-9796-b05b24001822";
-            let of = "side=input&message_index=0&part_index=0";
-            Request::get(format!(
-                "{path}?session_id=nobody's&inference_call_id={call}&{of}"
-            ))
+            let session = "?session_id=nobody's";
+            let call = "&inference_call_id=f8d5f475-40a1-5ebb-9796-b05b24001822";
+            let part = "&side=input&message_index=0&part_index=0";
+            let parameters: &[&str] = match path {
+                "/console/session" | "/console/calls" => &[session],
+                "/console/call" => &[session, call],
+                "/console/part" => &[session, call, part],
+                _ => &[],
+            };
+            Request::get(format!("{path}{}", parameters.concat()))
         }
     }
 }

@@ -20,6 +20,9 @@ pub(super) fn check(server: &Server, week: &Week, commits: &Commits) {
             assert_eq!(figures(&overview["figures"]), known(week.totals(days)));
             let not_priced = json!(["1 of a model that the price table lacks"]);
             assert_eq!(overview["not_priced_because"], not_priced, "{overview:#}");
+            let next = overview["next"].as_str().expect("a sentence");
+            let spend = format!(r#"spend_report {{"by":"pull-request","since_days":{days}}}"#);
+            assert!(next.contains(&spend), "{next}");
             let repositories = [(NAME, true), ("unknown", false)];
             assert_eq!(each(&overview["by_repository"], "repo"), [NAME, "unknown"]);
             for (row, (_, is_in)) in entries(&overview["by_repository"]).iter().zip(repositories) {

@@ -80,6 +80,8 @@ pub(super) fn check(server: &Server, week: &Week) {
         })
         .collect();
     assert_eq!(linked, week.sessions(7, |_| true));
+    let misspelt = open(server, &cookies, "/console?user=ann");
+    assert_eq!(misspelt.status, 422, "{}", misspelt.text());
     let unknown = open(server, &cookies, "/console/spend?by=team").text();
     assert!(unknown.contains("must be model, session"), "{unknown}");
 }

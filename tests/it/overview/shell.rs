@@ -81,6 +81,7 @@ fn suggestions(server: &Server) {
         "svc commit ",
         "svc session gone",
         "svc overview --outcome failed",
+        "svc report spend --by pull-request --since 7",
         "svc prices check",
     ] {
         assert!(begins(with), "{with}\n{shown}");

@@ -211,7 +211,7 @@ fn next_of_own(own: &ServiceData, has_organization: bool) -> Vec<String> {
         .map(|line| (*line).to_owned())
         .collect();
     next.push(format!(
-        "{variable}{set_mirrors}{session}{} serve",
+        "{variable}{set_mirrors}{session}SVC_ENABLE_CONSOLE=true {} serve",
         program()
     ));
     if has_organization {
@@ -244,7 +244,7 @@ mod tests {
         assert!(both.starts_with("SVC_MIRROR_PATH=/m SVC_RETRIEVAL_SESSION_ID=svc-demo "));
         assert!(first(true, true).starts_with("SVC_RETRIEVAL_SESSION_ID=svc-demo "));
         assert!(
-            !first(false, true).contains("SVC_"),
+            !first(false, true).contains("SVC_RETRIEVAL"),
             "without a token to retrieve with, the server would refuse to start"
         );
     }

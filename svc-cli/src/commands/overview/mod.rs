@@ -134,7 +134,17 @@ fn next(overview: &Overview, request: &OverviewRequest) -> Vec<String> {
         None
     };
     let prices = prices.map(str::to_owned);
-    list.into_iter().chain(latest).chain(prices).collect()
+    let next = list.into_iter().chain(latest);
+    next.chain(spend(overview, request)).chain(prices).collect()
+}
+
+/// Returns the command that says what the spend became, unless its sum is of other calls.
+fn spend(overview: &Overview, request: &OverviewRequest) -> Option<String> {
+    let spend = &overview.figures.spend;
+    let is_known = spend.captured.items + spend.derived.items > 0;
+    let is_same = request.as_of.is_none() && !request.is_narrowed();
+    let days = overview.window.days;
+    (is_known && is_same).then(|| format!("svc report spend --by pull-request --since {days}"))
 }
 
 fn without_calls(request: &OverviewRequest) -> Vec<String> {
