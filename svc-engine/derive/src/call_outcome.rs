@@ -243,15 +243,16 @@ fn reached(
     let merge = pull_request.as_ref();
     let merge = merge.and_then(|pull_request| pull_request.merge_commit_sha.as_ref());
     let merged = merge.filter(|merge| *merge != commit_sha);
-    let merged = merged.map(|merge| Landed::of(merge, true, inputs.merge_ci.of(repository, merge)));
+    let merged = merged.and_then(|merge| {
+        let ci = inputs.merge_ci.of(repository, merge)?;
+        ci.has_verdicts().then(|| Landed::of(merge, true, Some(ci)))
+    });
     ReachedCommit {
         repository: repository.clone(),
         commit_sha: commit_sha.clone(),
         pull_request,
         verdict: own_ci.and_then(|ci| ci.verdict),
-        landed: merged
-            .filter(|landed| landed.verdict.is_some())
-            .unwrap_or(own),
+        landed: merged.unwrap_or(own),
     }
 }
 

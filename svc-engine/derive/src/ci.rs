@@ -74,6 +74,13 @@ impl Workflow {
             name: known(Some(name.to_string_lossy().into_owned())),
         }
     }
+
+    /// Returns whether the two may be one: what is known of both is equal.
+    fn may_be(&self, other: &Self) -> bool {
+        let own = [&self.id, &self.path, &self.name];
+        let mut both = own.into_iter().zip([&other.id, &other.path, &other.name]);
+        both.all(|(one, other)| one.is_none() || other.is_none() || one == other)
+    }
 }
 
 /// The forge of a run, by its provider and host.
@@ -158,21 +165,26 @@ impl CommitCi {
         self.runs.iter().any(|run| run.suspected_flake)
     }
 
+    /// Returns whether any run has a verdict.
+    pub fn has_verdicts(&self) -> bool {
+        self.verdict.is_some() || self.is_ambiguous
+    }
+
     /// Returns the workflows that failed, and of which no run passed. If a workflow ran several
     /// times and its runs differ, nobody can tell which of them was the last.
     pub fn failed_workflows(&self) -> BTreeSet<&Workflow> {
-        let of = |verdict| {
-            let runs = self
-                .runs
-                .iter()
-                .filter(move |run| run.verdict == Some(verdict));
-            runs.map(|run| (run.provider, &*run.workflow))
+        let of = |verdict| -> BTreeSet<(CiProvider, &Workflow)> {
+            let runs = self.runs.iter();
+            let runs = runs.filter(|run| run.verdict == Some(verdict));
+            runs.map(|run| (run.provider, &*run.workflow)).collect()
         };
-        let passed: BTreeSet<_> = of(Verdict::Passed).collect();
-        of(Verdict::Failed)
-            .filter(|workflow| !passed.contains(workflow))
-            .map(|(_, workflow)| workflow)
-            .collect()
+        let passed = of(Verdict::Passed);
+        let failed = of(Verdict::Failed).into_iter();
+        let failed = failed.filter(|(provider, workflow)| {
+            let mut others = passed.iter();
+            !others.any(|(other, passed)| other == provider && passed.may_be(workflow))
+        });
+        failed.map(|(_, workflow)| workflow).collect()
     }
 
     fn decide(&mut self) {

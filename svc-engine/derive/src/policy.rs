@@ -42,8 +42,10 @@ impl Policy {
     /// Returns the version, an opaque text that can only be compared.
     pub const fn version(self) -> &'static str {
         match self {
-            Self::Abandonment | Self::Fate | Self::CiResolution | Self::Overview => "1",
-            Self::Attribution | Self::AttributionShare | Self::MergeRetention => "2",
+            Self::Abandonment | Self::Fate | Self::CiResolution => "1",
+            Self::Attribution | Self::AttributionShare | Self::MergeRetention | Self::Overview => {
+                "2"
+            }
             Self::ModelReport | Self::Lifecycle => "3",
             Self::Spend => "spend-1",
         }

@@ -209,11 +209,20 @@ fn next(shown: &Shown, request: &OverviewRequest, overview: &Overview) -> String
         OverviewOutcome::Committed
     };
     let again = shown.again("outcome", json!(outcome.as_str()));
-    let days = request.days.unwrap_or(OverviewDays::Seven).get();
-    let by = Members::default().with("since_days", days);
-    let spend = call("spend_report", by.with("by", "pull-request").0);
+    let spend = match cost(&figures.spend) {
+        Some(_) if !request.is_narrowed() => {
+            let as_of = request.as_of.map(|moment| moment.to_string());
+            let arguments = Members::default()
+                .with("since_days", overview.window.days)
+                .with("by", "pull-request")
+                .with("as_of", as_of);
+            let spend = call("spend_report", arguments.0);
+            format!(" For what the spend became: {spend}.")
+        }
+        _ => String::new(),
+    };
     format!(
         "For the Sessions behind a figure, its name as outcome: {again}; then session_dossier with \
-         a session, or list_sessions for others. For what the spend became: {spend}."
+         a session, or list_sessions for others.{spend}"
     )
 }

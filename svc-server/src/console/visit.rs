@@ -85,8 +85,9 @@ impl Visit {
         &self,
         defaults: &[(&str, String)],
     ) -> Result<E::Reply, Problem> {
-        let request = self.request::<E>(defaults)?;
+        // A misspelt parameter may be why the others conflict.
         self.refuse_others::<E>()?;
+        let request = self.request::<E>(defaults)?;
         self.ask::<E>(request).await
     }
 

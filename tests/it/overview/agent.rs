@@ -23,6 +23,9 @@ pub(super) fn check(server: &Server, week: &Week, commits: &Commits) {
             let next = overview["next"].as_str().expect("a sentence");
             let spend = format!(r#"spend_report {{"by":"pull-request","since_days":{days}}}"#);
             assert!(next.contains(&spend), "{next}");
+            let narrowed = agent.structured("overview", json!({"days": days, "model": "m1"}));
+            let next = narrowed["next"].as_str().expect("a sentence");
+            assert!(!next.contains("spend_report"), "{next}");
             let repositories = [(NAME, true), ("unknown", false)];
             assert_eq!(each(&overview["by_repository"], "repo"), [NAME, "unknown"]);
             for (row, (_, is_in)) in entries(&overview["by_repository"]).iter().zip(repositories) {

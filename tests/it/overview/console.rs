@@ -65,7 +65,7 @@ pub(super) fn check(server: &Server, week: &Week) {
         let shown = page(&format!("/console?{filter}"));
         assert!(shown.contains(said), "{shown}");
         assert!(
-            shown.contains("<a href=\"/console\">All calls</a>"),
+            shown.contains("<a href=\"/console\">All calls up to now</a>"),
             "{shown}"
         );
         assert!(!shown.contains("svc demo"), "{shown}");

@@ -81,7 +81,7 @@ fn suggestions(server: &Server) {
         "svc commit ",
         "svc session gone",
         "svc overview --outcome failed",
-        "svc report spend --by pull-request --since 7",
+        "svc report spend --by pull-request --since 7 --url http",
         "svc prices check",
     ] {
         assert!(begins(with), "{with}\n{shown}");
@@ -93,6 +93,13 @@ fn suggestions(server: &Server) {
 
 /// A selection without calls is told from a service without calls, and from an unknown repository.
 fn empty_selections(server: &Server) {
+    // The spend report is of all calls up to now.
+    for (filter, value) in [("--model", "m1"), ("--as-of", "1h")] {
+        let shown = done(&svc(server, &["overview", filter, value]));
+        assert!(!shown.contains("svc report spend"), "{shown}");
+    }
+    let long_ago = done(&svc(server, &["overview", "--as-of", "2020-01-01"]));
+    assert!(long_ago.ends_with("\n  svc overview\n"), "{long_ago}");
     for (filter, value, said) in [
         ("--repo", "no/such", super::UNKNOWN_REPOSITORY),
         ("--model", "nope", super::EMPTY_SELECTION),

@@ -215,7 +215,10 @@ fn next_of_own(own: &ServiceData, has_organization: bool) -> Vec<String> {
         program()
     ));
     if has_organization {
-        next.push(format!("{variable}{} overview", program()));
+        // The service on this machine is known by its SQLite file, which has its tokens beside it.
+        if own.generating.is_empty() {
+            next.push(format!("{variable}{} overview", program()));
+        }
         for report in ["model", "lifecycle"] {
             next.push(format!("svc report {report}{mirror_option}{option}"));
         }

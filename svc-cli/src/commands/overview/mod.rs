@@ -23,6 +23,8 @@ use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Output, long_option};
 
+/// The command for what the spend became.
+const SPEND: &str = "svc report spend";
 /// How many Sessions are listed where they are not what is asked for.
 const LATEST: u64 = 5;
 
@@ -70,7 +72,14 @@ impl OverviewCommand {
         output.reply(&reply, |overview| {
             page::render(overview, request.outcome, &self.service, now)
         })?;
-        output.next(&self.service, &next(&reply.value, &request));
+        let mut next = next(&reply.value, &request);
+        if self.service.url.is_none() {
+            // A report reads a store that is named; the sum is that of the service.
+            let url = long_option("url", client.url());
+            let report = next.iter_mut().find(|next| next.starts_with(SPEND));
+            report.into_iter().for_each(|report| *report += &url);
+        }
+        output.next(&self.service, &next);
         Ok(())
     }
 
@@ -144,7 +153,7 @@ fn spend(overview: &Overview, request: &OverviewRequest) -> Option<String> {
     let is_known = spend.captured.items + spend.derived.items > 0;
     let is_same = request.as_of.is_none() && !request.is_narrowed();
     let days = overview.window.days;
-    (is_known && is_same).then(|| format!("svc report spend --by pull-request --since {days}"))
+    (is_known && is_same).then(|| format!("{SPEND} --by pull-request --since {days}"))
 }
 
 fn without_calls(request: &OverviewRequest) -> Vec<String> {
@@ -156,7 +165,7 @@ fn without_calls(request: &OverviewRequest) -> Vec<String> {
         };
         next.push(again(&longer));
     }
-    if request.is_narrowed() {
+    if request.is_narrowed() || request.as_of.is_some() {
         next.push("svc overview".to_owned());
     } else {
         let first = ["svc doctor", "svc install claude-code", "svc demo"];

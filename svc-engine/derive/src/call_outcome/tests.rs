@@ -28,8 +28,15 @@ fn memberships(merge: Option<char>) -> Memberships {
 }
 
 fn outcomes(world: &World, memberships: &Memberships) -> CallOutcomes {
+    outcomes_after(world, memberships, &[CiResult::Failed])
+}
+
+/// Derives them with these results of CI, each of its own run, at the merge.
+fn outcomes_after(world: &World, memberships: &Memberships, merge: &[CiResult]) -> CallOutcomes {
     let mut of_merge = World::default();
-    of_merge.run(900, 1, 'e', "CI", CiResult::Failed);
+    for (number, result) in (900..).zip(merge) {
+        of_merge.run(number, 1, 'e', "CI", *result);
+    }
     let merge_ci = CiResolution::new(&of_merge.attempts);
     // Pushes are numbered like the seconds at which they were received.
     let pushed_at = (0..9).map(|number| (id(number), at(i64::try_from(number).unwrap())));
@@ -204,6 +211,23 @@ fn one_workflow_that_failed_makes_a_commit_red_unless_another_run_of_it_passed()
         assert_eq!(found.verdict_now(call), now, "{passed}");
         let names = &found.commits[0].landed.failed_workflows;
         assert_eq!(names.iter().collect::<Vec<_>>(), failed);
+    }
+}
+
+#[test]
+fn runs_of_a_merge_that_contradict_each_other_leave_it_without_a_verdict() {
+    let mut world = World::default();
+    world.call(1, "s1", None);
+    world.tie(1, 1, 'a', 8);
+    world.run(20, 1, 'a', "CI", CiResult::Passed);
+    for (merge, now) in [
+        (&[][..], Some(Verdict::Passed)),
+        (&[CiResult::Cancelled], Some(Verdict::Passed)),
+        (&[CiResult::Failed], Some(Verdict::Failed)),
+        (&[CiResult::Failed, CiResult::Passed], None),
+    ] {
+        let found = outcomes_after(&world, &memberships(Some('e')), merge);
+        assert_eq!(found.verdict_now(&found.calls[&id(1)]), now, "{merge:?}");
     }
 }
 

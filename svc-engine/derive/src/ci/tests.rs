@@ -210,3 +210,42 @@ proptest! {
         prop_assert_eq!(counted as u64 + conflicting + declined as u64, runs.len() as u64);
     }
 }
+
+#[test]
+fn a_run_that_passed_may_be_of_the_workflow_that_failed() {
+    let of = |id: Option<&str>, path: Option<&str>, name: Option<&str>| {
+        let [id, path, name] = [id, path, name].map(|text| text.map(str::to_owned));
+        Arc::new(Workflow { id, path, name })
+    };
+    let run = |provider, workflow, verdict| CiRun {
+        provider,
+        workflow,
+        verdict: Some(verdict),
+        suspected_flake: false,
+    };
+    let failed = of(Some("7"), Some("ci.yml"), Some("CI"));
+    for (provider, passed, fails) in [
+        (CiProvider::ForgeActions, of(None, None, Some("CI")), false),
+        (CiProvider::ForgeActions, of(None, None, None), false),
+        (
+            CiProvider::ForgeActions,
+            of(Some("8"), None, Some("CI")),
+            true,
+        ),
+        (CiProvider::ForgeActions, of(None, None, Some("lint")), true),
+        (CiProvider::Other, of(None, None, Some("CI")), true),
+    ] {
+        let ci = CommitCi {
+            runs: vec![
+                run(
+                    CiProvider::ForgeActions,
+                    Arc::clone(&failed),
+                    Verdict::Failed,
+                ),
+                run(provider, passed, Verdict::Passed),
+            ],
+            ..CommitCi::default()
+        };
+        assert_eq!(!ci.failed_workflows().is_empty(), fails, "{ci:?}");
+    }
+}

@@ -90,10 +90,18 @@ fn history(policy: Policy) -> Vec<(&'static str, &'static str)> {
             "spend-1",
             r#"{"apart_microseconds":900000000,"cost_tolerance":1,"policy_version":"spend-1"}"#,
         )],
-        Policy::Overview => vec![(
-            "1",
-            "silent for 10 times as long as usual, after 5 arrivals and 259200000000 microseconds",
-        )],
+        Policy::Overview => vec![
+            (
+                "1",
+                "silent for 10 times as long as usual, after 5 arrivals and 259200000000 \
+                 microseconds",
+            ),
+            (
+                "2",
+                "silent for 10 times as long as usual, after 5 arrivals and 259200000000 \
+                 microseconds, red if a workflow failed",
+            ),
+        ],
     }
 }
 
@@ -139,7 +147,8 @@ fn numbers(policy: Policy) -> String {
         Policy::Spend => spend_rules(),
         Policy::Overview => format!(
             "silent for {TIMES} times as long as usual, \
-             after {ARRIVALS_MIN} arrivals and {MICROSECONDS_MIN} microseconds"
+             after {ARRIVALS_MIN} arrivals and {MICROSECONDS_MIN} microseconds, \
+             red if a workflow failed"
         ),
     }
 }

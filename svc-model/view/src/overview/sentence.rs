@@ -103,7 +103,7 @@ impl Surface {
         }
     }
 
-    /// Says that there are no calls in the time that an overview covers, and where to look.
+    /// Says that there are no calls in the time that an overview covers, and of what.
     pub fn overview_nothing(
         self,
         window: &OverviewWindow,

@@ -49,8 +49,13 @@ impl<'v> Filters<'v> {
         Self(visit)
     }
 
+    /// Returns whether the figures are of all calls up to now.
+    pub(super) fn is_now(&self) -> bool {
+        !self.is_narrowed() && self.0.given(AS_OF).is_none()
+    }
+
     /// Returns whether the figures are of some calls only.
-    pub(super) fn is_narrowed(&self) -> bool {
+    fn is_narrowed(&self) -> bool {
         let mut names = NARROWING.into_iter();
         names.any(|name| self.0.given(name).is_some())
     }
@@ -63,9 +68,9 @@ impl<'v> Filters<'v> {
     /// Returns the address of the page of what the calls cost, unless its sum is of other calls than
     /// the figures: it ends now, and is of all calls.
     pub(super) fn spend(&self) -> Option<Link> {
-        let is_same = !self.is_narrowed() && self.0.given(AS_OF).is_none();
         let days = self.0.given(DAYS).unwrap_or(OverviewDays::Seven.as_str());
-        is_same.then(|| Link::to("/console/spend").with(DAYS, days))
+        self.is_now()
+            .then(|| Link::to("/console/spend").with(DAYS, days))
     }
 
     /// Returns the address of this page without some of its filters, and without its list.
@@ -83,9 +88,10 @@ impl<'v> Filters<'v> {
         self.0.given(AS_OF).map_or(now, |_| Instant::MAX)
     }
 
-    /// Returns the address of this page for all calls of the time.
+    /// Returns the address of this page for all calls up to now.
     pub(super) fn wide(&self) -> Link {
-        self.without(&NARROWING)
+        let days = self.0.given(DAYS);
+        Link::to(PATH).with_any(DAYS, days)
     }
 
     /// Returns the address of the list of the Sessions behind a figure.

@@ -1,4 +1,4 @@
-//! What became of the work of the last days. Each number leads to the Sessions behind it, which the
+//! What became of the work of the last days. Its numbers lead to the Sessions behind them, which the
 //! same page lists.
 
 mod attention;
@@ -97,8 +97,8 @@ fn said(pieces: &[Piece], filters: &Filters<'_>) -> Markup {
 fn nothing(filters: &Filters<'_>, overview: &Overview) -> Markup {
     html! {
         p.lead { (overview.sentence) }
-        @if filters.is_narrowed() {
-            p { a href=(filters.wide()) { "All calls" } "." }
+        @if !filters.is_now() {
+            p { a href=(filters.wide()) { "All calls up to now" } "." }
         } @else {
             ul {
                 li { "Let calls arrive: " code { "svc install claude-code" } " shows how, and "
