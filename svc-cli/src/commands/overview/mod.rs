@@ -76,8 +76,9 @@ impl OverviewCommand {
         if self.service.url.is_none() {
             // A report reads a store that is named; the sum is that of the service.
             let url = long_option("url", client.url());
-            let report = next.iter_mut().find(|next| next.starts_with(SPEND));
-            report.into_iter().for_each(|report| *report += &url);
+            if let Some(report) = next.iter_mut().find(|next| next.starts_with(SPEND)) {
+                *report += &url;
+            }
         }
         output.next(&self.service, &next);
         Ok(())
